@@ -1,0 +1,158 @@
+/**
+ * The only reader of the environment and of config.json: one frozen object, each value with where it came from.
+ * The environment wins over the file. A value that cannot be used falls back to the default and is named in `problems`.
+ */
+
+import { homedir } from "node:os";
+import { delimiter, join } from "node:path";
+import type { JsonObject } from "../shared/events.ts";
+import { HEADLESS_TURN_TIMEOUT_MIN, INACTIVITY_TIMEOUT_MIN } from "../shared/limits.ts";
+import { JsonStore } from "./json-store.ts";
+
+export type Config = {
+	/** The agy to run: AGY_BIN, else the first `agy` on PATH is looked up when needed. */
+	readonly bin: string | null;
+	/** Directories of PATH, in order. */
+	readonly searchPath: readonly string[];
+	readonly mode: "default" | "accept-edits" | "plan";
+	/** Pass --dangerously-skip-permissions. Default: true, because headless agy cannot ask and would refuse instead. */
+	readonly skipPermissions: boolean;
+	/** Minutes; 0 is off. Default: null, which is off on a terminal and 20 without one. */
+	readonly turnTimeoutMin: number | null;
+	/** Minutes of silence within a turn; 0 is off. Default: 5. */
+	readonly inactivityTimeoutMin: number;
+	readonly agent: string | null;
+	/** More arguments for every agy process, split at spaces. */
+	readonly extraArgs: readonly string[];
+	/** Log everything, not only errors. */
+	readonly debug: boolean;
+	/** `<pi agent dir>/pi-agy` */
+	readonly dataDir: string;
+	/** What an agy process gets to see. */
+	readonly childEnv: Readonly<Record<string, string>>;
+	/** For each setting that is not the default: where its value stands. */
+	readonly provenance: Readonly<Record<string, string>>;
+	/** Values that were not understood, one sentence each. */
+	readonly problems: readonly string[];
+};
+
+type Env = Readonly<Record<string, string | undefined>>;
+type Problem = (text: string) => void;
+
+/**
+ * What agy needs of the environment: where home is, how the terminal and the locale are, proxies and certificates, a
+ * session bus for the keyring. Everything else, secrets of other programs above all, stays out.
+ */
+const CHILD_ENV_NAMES =
+	/^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLORTERM|TMPDIR|TEMP|TMP|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_\w+|SSH_AUTH_SOCK|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|AGY_\w+|ANTIGRAVITY_\w+|GEMINI_API_KEY|GOOGLE_GEMINI_BASE_URL|SystemRoot|APPDATA|LOCALAPPDATA|USERPROFILE|PATHEXT|ComSpec|WINDIR)$/i;
+
+/** Reads the configuration. Never throws. */
+export function loadConfig(env: Env = process.env): Config {
+	const agentDir = env["PI_CODING_AGENT_DIR"]
+		? expandHome(env["PI_CODING_AGENT_DIR"])
+		: join(homedir(), ".pi", "agent");
+	const dataDir = join(agentDir, "pi-agy");
+	const file = new JsonStore(join(dataDir, "config.json")).readSync();
+	const provenance: Record<string, string> = {};
+	const problems: string[] = [];
+
+	function setting<T>(
+		name: string,
+		variable: string,
+		fallback: T,
+		parse: (raw: unknown, problem: Problem) => T | undefined,
+	): T {
+		const places = [
+			{ raw: env[variable] || undefined, source: variable },
+			{ raw: file[name], source: `config.json: ${name}` },
+		];
+		for (const { raw, source } of places) {
+			if (raw === undefined) continue;
+			const value = parse(raw, (allowed) => {
+				problems.push(
+					`${source} is ${JSON.stringify(raw)}, which is not understood. Allowed: ${allowed}. The default applies.`,
+				);
+			});
+			if (value === undefined) return fallback;
+			provenance[name] = source;
+			return value;
+		}
+		return fallback;
+	}
+
+	return Object.freeze({
+		bin: setting("bin", "AGY_BIN", null, parseText),
+		searchPath: (env["PATH"] ?? "").split(delimiter).filter((directory) => directory !== ""),
+		mode: setting("mode", "AGY_MODE", "default", oneOf(["default", "accept-edits", "plan"])),
+		skipPermissions: setting("skipPermissions", "AGY_SKIP_PERMISSIONS", true, parseSwitch),
+		turnTimeoutMin: setting<number | null>("turnTimeoutMin", "AGY_TURN_TIMEOUT_MIN", null, parseMinutes),
+		inactivityTimeoutMin: setting(
+			"inactivityTimeoutMin",
+			"AGY_INACTIVITY_TIMEOUT_MIN",
+			INACTIVITY_TIMEOUT_MIN,
+			parseMinutes,
+		),
+		agent: setting("agent", "AGY_AGENT", null, parseText),
+		extraArgs: setting("extraArgs", "AGY_EXTRA_ARGS", [], parseArgs),
+		debug: setting("debug", "AGY_DEBUG", false, parseSwitch),
+		dataDir,
+		childEnv: Object.freeze(childEnvOf(env, file)),
+		provenance: Object.freeze(provenance),
+		problems: Object.freeze(problems),
+	});
+}
+
+/** The cap of a whole turn in minutes, 0 when there is none. */
+export function turnTimeoutMinOf(config: Config, hasTerminal: boolean): number {
+	return config.turnTimeoutMin ?? (hasTerminal ? 0 : HEADLESS_TURN_TIMEOUT_MIN);
+}
+
+function childEnvOf(env: Env, file: JsonObject): Record<string, string> {
+	const more = file["passEnv"];
+	const extra = new Set(Array.isArray(more) ? (more as unknown[]).filter((name) => typeof name === "string") : []);
+	const child: Record<string, string> = {};
+	for (const [name, value] of Object.entries(env)) {
+		if (value !== undefined && (CHILD_ENV_NAMES.test(name) || extra.has(name))) child[name] = value;
+	}
+	return child;
+}
+
+function parseText(raw: unknown, problem: Problem): string | null | undefined {
+	if (typeof raw === "string" && raw.trim() !== "") return raw.trim();
+	problem("a text");
+	return undefined;
+}
+
+function parseArgs(raw: unknown, problem: Problem): readonly string[] | undefined {
+	if (typeof raw === "string") return raw.split(/\s+/).filter((argument) => argument !== "");
+	if (Array.isArray(raw) && raw.every((argument) => typeof argument === "string")) return raw;
+	problem("arguments separated by spaces");
+	return undefined;
+}
+
+function parseSwitch(raw: unknown, problem: Problem): boolean | undefined {
+	if (typeof raw === "boolean") return raw;
+	if (/^(1|true|on|yes)$/i.test(String(raw))) return true;
+	if (/^(0|false|off|no)$/i.test(String(raw))) return false;
+	problem("on, off");
+	return undefined;
+}
+
+function parseMinutes(raw: unknown, problem: Problem): number | undefined {
+	const minutes = typeof raw === "string" && raw.trim() !== "" ? Number(raw) : raw;
+	if (typeof minutes === "number" && Number.isFinite(minutes) && minutes >= 0) return minutes;
+	problem("minutes, 0 for off");
+	return undefined;
+}
+
+function oneOf<const T extends string>(values: readonly T[]): (raw: unknown, problem: Problem) => T | undefined {
+	return (raw, problem) => {
+		const value = values.find((candidate) => candidate === raw);
+		if (value === undefined) problem(values.join(", "));
+		return value;
+	};
+}
+
+function expandHome(path: string): string {
+	return path === "~" || path.startsWith("~/") ? join(homedir(), path.slice(1)) : path;
+}

@@ -1,0 +1,36 @@
+/** The default engine: one persistent agy process per session that takes and prints NDJSON (docs/protocols/agy-stream-json.md). */
+
+import { PRINT_TIMEOUT } from "../../shared/limits.ts";
+import type { Engine, Profile, PromptPayload } from "./engine.ts";
+
+export const streamJsonEngine: Engine = {
+	id: "stream-json",
+	laneKind: "decode",
+	args,
+	payload: (prompt) => ({ event: "user", message: { role: "user", content: prompt } }),
+	encodePrompt: (payload) => `${JSON.stringify(payload)}\n`,
+	parsePayload,
+};
+
+/** No `-p`: it would make agy discard stdin or swallow the next flag as its prompt. */
+function args(profile: Profile, conversationId: string | null): readonly string[] {
+	return [
+		...["--input-format", "stream-json", "--output-format", "stream-json"],
+		...["--add-dir", profile.cwd],
+		...["--model", profile.modelSlug],
+		...(profile.mode === "default" ? [] : ["--mode", profile.mode]),
+		...(profile.agent === null ? [] : ["--agent", profile.agent]),
+		// In plan mode the flag would let agy edit: the mode is ignored under it.
+		...(profile.skipPermissions && profile.mode !== "plan" ? ["--dangerously-skip-permissions"] : []),
+		...(conversationId === null ? [] : ["--conversation", conversationId]),
+		// A user text that begins with "/" is text. Plan mode is a slash command inside agy and dies with them.
+		...(profile.mode === "plan" ? [] : ["--disable-slash-commands"]),
+		...["--print-timeout", PRINT_TIMEOUT],
+		...profile.extraArgs,
+	];
+}
+
+function parsePayload(value: unknown): PromptPayload | null {
+	const content = (value as { message?: { content?: unknown } } | null | undefined)?.message?.content;
+	return typeof content === "string" ? streamJsonEngine.payload(content) : null;
+}

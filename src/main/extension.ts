@@ -1,0 +1,114 @@
+/**
+ * pi-agy's entry: wires the parts of one pi session and ends them with it. Starts nothing by itself: pi calls the factory
+ * for `--list-models` and `--help` too. Lanes and processes come with the first turn.
+ */
+
+import { join } from "node:path";
+import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import { AgyError } from "../shared/errors.ts";
+import { registerStepTool, STEP_TOOL_NAME } from "./cards/step-tool.ts";
+import { loadConfig } from "./config.ts";
+import { streamJsonEngine } from "./engines/stream-json.ts";
+import { HubShare } from "./hub.ts";
+import { JsonStore } from "./json-store.ts";
+import { type Catalog, loadCatalog, ModelCache } from "./models.ts";
+import { requireNode } from "./node-version.ts";
+import { Provider, type Session } from "./provider.ts";
+import { SessionBindings } from "./sessions.ts";
+import { Steps } from "./steps.ts";
+
+const PROVIDER_ID = "antigravity";
+
+export default function antigravity(pi: ExtensionAPI): void {
+	requireNode(process.versions.node);
+	const config = loadConfig();
+	const share = new HubShare(config);
+	const steps = new Steps();
+	const modelStore = new JsonStore(join(config.dataDir, "models-cache.json"));
+	const bindings = new SessionBindings(new JsonStore(join(config.dataDir, "sessions.json")), (error) =>
+		share.peek()?.log.write("error", `sessions.json: ${String(error)}`),
+	);
+	const ended = new AbortController();
+	let { catalog, isFresh } = loadCatalog(modelStore, config);
+	let session: Session = headlessSession(pi);
+
+	const provider = new Provider({
+		config,
+		engine: streamJsonEngine,
+		hub: () => share.get(),
+		bindings,
+		steps,
+		catalog: () => catalog,
+		session: () => session,
+	});
+
+	async function refreshModels(signal: AbortSignal): Promise<Catalog> {
+		const hub = share.get();
+		const binary = await hub.binaries.find(config);
+		const listed = await new ModelCache(modelStore, hub.registry).refresh(
+			binary,
+			config,
+			AbortSignal.any([signal, ended.signal]),
+		);
+		if (listed) {
+			catalog = listed;
+			isFresh = true;
+		}
+		return catalog;
+	}
+
+	function registerProvider(): void {
+		pi.registerProvider(PROVIDER_ID, {
+			name: "Antigravity (agy)",
+			baseUrl: "agy://antigravity",
+			apiKey: "agy-signs-in-by-itself", // pi wants a literal; nothing is sent anywhere with it.
+			api: "agy",
+			models: catalog.toPiModels(),
+			refreshModels: async ({ signal }) => {
+				if (isFresh) return catalog.toPiModels();
+				const listed = await refreshModels(signal).catch(() => catalog); // Without agy the known list stays.
+				return listed.toPiModels();
+			},
+			streamSimple: provider.streamSimple,
+		});
+	}
+
+	registerProvider();
+	registerStepTool(pi, steps);
+
+	pi.on("session_start", (_event, ctx) => {
+		session = toSession(pi, ctx);
+		for (const problem of config.problems) session.notify(`pi-agy: ${problem}`, "warning");
+		if (isFresh || !ctx.hasUI) return;
+		refreshModels(ended.signal).then(registerProvider, () => {}); // Without agy the known list stays; a turn says why.
+	});
+	pi.on("agent_settled", (event, ctx) => {
+		if (event.aborted) provider.dropParked(ctx.sessionManager.getSessionId());
+	});
+	pi.on("session_shutdown", async (_event, ctx) => {
+		ended.abort(new AgyError("cancelled", "pi is shutting down."));
+		provider.close();
+		await share.peek()?.links.closeSession(ctx.sessionManager.getSessionId());
+		await bindings.settled();
+		await share.release();
+	});
+}
+
+function toSession(pi: ExtensionAPI, ctx: ExtensionContext): Session {
+	return {
+		...headlessSession(pi),
+		cwd: ctx.cwd,
+		hasTerminal: ctx.mode === "tui",
+		notify: (text, level) => ctx.ui.notify(text, level),
+	};
+}
+
+/** Until pi has said more about the session, and where a host never does. */
+function headlessSession(pi: ExtensionAPI): Session {
+	return {
+		cwd: process.cwd(),
+		hasTerminal: false,
+		notify: () => {}, // No screen: what matters is in the message's error.
+		stepTool: () => (pi.getActiveTools().includes(STEP_TOOL_NAME) ? STEP_TOOL_NAME : null),
+	};
+}

@@ -1,0 +1,121 @@
+/**
+ * What all pi sessions of one process share: lanes, links, the process registry, the log. A host runs dozens of sessions
+ * in one process and each loads the extension anew, so this is the one thing that hangs off the process instead of the
+ * factory call. It is made by the first session that needs it and closed with the last (docs/decisions/0009).
+ */
+
+import { mkdtempSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { LaneKind } from "../shared/lane-control.ts";
+import { CONTRACT_VERSION, SHUTDOWN_TIMEOUT_MS } from "../shared/limits.ts";
+import { BinaryProbe } from "./binary.ts";
+import type { Config } from "./config.ts";
+import { JsonStore } from "./json-store.ts";
+import { LanePool } from "./lanes.ts";
+import { LinkPool } from "./link-pool.ts";
+import { Log } from "./log.ts";
+import { ProcessRegistry } from "./processes/registry.ts";
+
+/** A unix socket path has room for about 100 bytes; a long TMPDIR leaves none. */
+const MAX_SOCKET_DIR_CHARS = 80;
+
+export class Hub {
+	readonly log: Log;
+	readonly registry: ProcessRegistry;
+	readonly lanes: LanePool;
+	readonly links: LinkPool;
+	readonly binaries: BinaryProbe;
+	readonly #socketDir: string;
+
+	constructor(config: Config) {
+		const report = (error: unknown) => this.log.write("error", String(error));
+		this.log = new Log(join(config.dataDir, "logs"), config.debug);
+		this.#socketDir = makeSocketDir();
+		this.registry = new ProcessRegistry(new JsonStore(join(config.dataDir, "processes.json")), this.#socketDir, report);
+		this.lanes = new LanePool({
+			workerUrls: workerUrls(import.meta.url),
+			socketDir: this.#socketDir,
+			log: (level, text) => this.log.write(level, text),
+		});
+		this.links = new LinkPool(this.lanes, this.registry, this.registry.sweep().catch(report));
+		this.binaries = new BinaryProbe(this.registry);
+	}
+
+	/** Children first, then the threads, then the record of both; under a deadline, because pi waits for it without one. */
+	async close(): Promise<void> {
+		const closed = (async () => {
+			await this.links.close();
+			await this.lanes.close();
+			await this.registry.close();
+			await rm(this.#socketDir, { recursive: true, force: true });
+			await this.log.settled();
+		})();
+		let timer: NodeJS.Timeout | undefined;
+		const deadline = new Promise<void>((resolve) => {
+			timer = setTimeout(resolve, SHUTDOWN_TIMEOUT_MS);
+		});
+		await Promise.race([closed, deadline]).finally(() => clearTimeout(timer));
+	}
+}
+
+/** A session's share of the hub. The hub is made on the first `get` of all shares and closed with the last. */
+export class HubShare {
+	readonly #config: Config;
+	#isHeld = false;
+
+	constructor(config: Config) {
+		this.#config = config;
+	}
+
+	get(): Hub {
+		const hubs = hubsOfProcess();
+		const key = `${import.meta.url}\n${this.#config.dataDir}`;
+		const entry = hubs.get(key) ?? { hub: new Hub(this.#config), shares: 0 };
+		hubs.set(key, entry);
+		if (!this.#isHeld) entry.shares++;
+		this.#isHeld = true;
+		return entry.hub;
+	}
+
+	/** The hub, if this share holds it. */
+	peek(): Hub | null {
+		return this.#isHeld ? this.get() : null;
+	}
+
+	/** Gives the share back. Resolves when the hub is closed, if it was the last. May be called twice. */
+	async release(): Promise<void> {
+		const hubs = hubsOfProcess();
+		const key = `${import.meta.url}\n${this.#config.dataDir}`;
+		const entry = hubs.get(key);
+		if (!this.#isHeld || !entry) return;
+		this.#isHeld = false;
+		if (--entry.shares > 0) return;
+		hubs.delete(key);
+		await entry.hub.close();
+	}
+}
+
+type Entry = { readonly hub: Hub; shares: number };
+
+/** pi evaluates this module once per load of the extension; the table is found by its name instead. */
+function hubsOfProcess(): Map<string, Entry> {
+	const holder = globalThis as { [name: symbol]: Map<string, Entry> | undefined };
+	const name = Symbol.for(`pi-agy.hubs.${CONTRACT_VERSION}`);
+	holder[name] ??= new Map();
+	return holder[name];
+}
+
+/** From a checkout workers run as TypeScript; under node_modules Node refuses that, so the package ships them compiled. */
+export function workerUrls(moduleUrl: string): Readonly<Record<LaneKind, URL>> {
+	const isInstalled = moduleUrl.includes("/node_modules/");
+	return {
+		decode: new URL(isInstalled ? "../../dist/workers/decode/worker.js" : "../workers/decode/worker.ts", moduleUrl),
+	};
+}
+
+function makeSocketDir(): string {
+	const base = tmpdir().length > MAX_SOCKET_DIR_CHARS ? "/tmp" : tmpdir();
+	return mkdtempSync(join(base, "pi-agy-"));
+}

@@ -1,0 +1,282 @@
+/**
+ * The worker lanes: long-lived Piscina tasks, each with a data port for frames and a control port for rare requests.
+ * The only piscina import.
+ *
+ * A lane: starting -> up -> ended. It ends when main closes it, or crashes: the thread died, broke the contract or never
+ * said hello. A crash is told to every link on it once; the next link gets a new lane, until there were three crashes
+ * within a minute: then the lanes stay down and say why. Nothing falls back to the main thread.
+ */
+
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { MessageChannel, type MessagePort, type Worker } from "node:worker_threads";
+import { Piscina } from "piscina";
+import { AgyError, fromPlainError, toError } from "../shared/errors.ts";
+import { decode, encode } from "../shared/frames.ts";
+import type { LaneControl, LaneEnd, LaneKind, LaneStart, LaneStats, LogLevel } from "../shared/lane-control.ts";
+import {
+	CONTRACT_VERSION,
+	CONTROL_TIMEOUT_MS,
+	CRASH_WINDOW_MS,
+	LANE_START_TIMEOUT_MS,
+	LINKS_PER_LANE,
+	MAX_CRASHES,
+	MAX_DECODE_LANES,
+} from "../shared/limits.ts";
+import { isMessageFrame, type LaneCommand, type LaneMessage, type LinkId } from "../shared/messages.ts";
+import { connect } from "../shared/rpc.ts";
+
+/** What a lane reports about one link. */
+export type LinkMessage = Extract<LaneMessage, { readonly link: LinkId }>;
+
+export type LinkReceiver = {
+	/** `seq` is what to acknowledge once the message has been consumed. Must not throw. */
+	receive(message: LinkMessage, seq: number): void;
+	/** The lane is gone; nothing follows. */
+	laneLost(error: AgyError): void;
+};
+
+export type LanePoolOptions = {
+	/** Thread entry per kind of lane. */
+	readonly workerUrls: Readonly<Record<LaneKind, URL>>;
+	/** Private directory for the lanes' sockets; it must exist. */
+	readonly socketDir: string;
+	readonly maxDecodeLanes?: number;
+	readonly log: (level: LogLevel, text: string) => void;
+};
+
+export class LanePool {
+	readonly #options: LanePoolOptions;
+	readonly #pool: Piscina;
+	readonly #lanes = new Set<Lane>();
+	readonly #maxLanes: number;
+	#crashTimes: number[] = [];
+	#down: AgyError | null = null;
+	#laneCount = 0;
+	#closing: Promise<void> | null = null;
+
+	constructor(options: LanePoolOptions) {
+		this.#options = options;
+		this.#maxLanes = options.maxDecodeLanes ?? MAX_DECODE_LANES;
+		this.#pool = new Piscina({
+			minThreads: 0,
+			maxThreads: this.#maxLanes,
+			concurrentTasksPerWorker: 1,
+			atomics: "disabled",
+			execArgv: ["--disable-warning=ExperimentalWarning"], // Type stripping on Node 22 would warn on pi's terminal.
+		});
+		this.#pool.on("error", (error: unknown) => options.log("error", `lane pool: ${toError(error).message}`));
+	}
+
+	/** The threads behind the lanes. */
+	get threads(): readonly Worker[] {
+		return this.#pool.threads;
+	}
+
+	get crashes(): number {
+		return this.#crashTimes.length;
+	}
+
+	/** The least busy lane that is up; starts another one when all are busy. Throws `lane-down` or `worker-crashed`. */
+	async acquire(kind: LaneKind): Promise<Lane> {
+		if (this.#closing) throw new AgyError("lane-down", "The worker lanes are shut down.");
+		if (this.#down) throw this.#down;
+		const lanes = [...this.#lanes].filter((lane) => lane.kind === kind).sort((a, b) => a.linkCount - b.linkCount);
+		const [idlest] = lanes;
+		const lane =
+			idlest && (idlest.linkCount < LINKS_PER_LANE || lanes.length >= this.#maxLanes) ? idlest : this.#startLane(kind);
+		await lane.up;
+		return lane;
+	}
+
+	async stats(): Promise<readonly LaneStats[]> {
+		return Promise.all([...this.#lanes].map((lane) => lane.control.stats()));
+	}
+
+	/** Closes every lane and the pool. Links must have been closed before. */
+	close(): Promise<void> {
+		this.#closing ??= (async () => {
+			await Promise.all([...this.#lanes].map((lane) => lane.close()));
+			await this.#pool.destroy();
+		})();
+		return this.#closing;
+	}
+
+	#startLane(kind: LaneKind): Lane {
+		const number = ++this.#laneCount;
+		const lane = new Lane({
+			kind,
+			number,
+			pool: this.#pool,
+			workerUrl: this.#options.workerUrls[kind],
+			socketPath: socketPathOf(this.#options.socketDir, number),
+			log: this.#options.log,
+		});
+		this.#lanes.add(lane);
+		lane.ended.then((end) => {
+			this.#lanes.delete(lane);
+			if (end.code === "worker-crashed") this.#noteCrash(end);
+		});
+		return lane;
+	}
+
+	#noteCrash(error: AgyError): void {
+		this.#options.log("error", error.message);
+		const now = Date.now();
+		this.#crashTimes = [...this.#crashTimes.filter((time) => now - time < CRASH_WINDOW_MS), now];
+		if (this.#crashTimes.length < MAX_CRASHES) return;
+		this.#down = new AgyError(
+			"lane-down",
+			`The worker threads of pi-agy crashed ${MAX_CRASHES} times within a minute and stay down. Last: ${error.message} Run /reload to try again.`,
+			{ cause: error },
+		);
+	}
+}
+
+type LaneOptions = {
+	readonly kind: LaneKind;
+	readonly number: number;
+	readonly pool: Piscina;
+	readonly workerUrl: URL;
+	readonly socketPath: string;
+	readonly log: (level: LogLevel, text: string) => void;
+};
+
+export class Lane {
+	readonly kind: LaneKind;
+	readonly socketPath: string;
+	readonly control: {
+		readonly [K in keyof LaneControl]: (...args: Parameters<LaneControl[K]>) => Promise<ReturnType<LaneControl[K]>>;
+	};
+	/** Resolves once the lane listens; rejects when it ended before. */
+	readonly up: Promise<void>;
+	/** Why it ended: `lane-down` when it was closed, else `worker-crashed`. */
+	readonly ended: Promise<AgyError>;
+	readonly #data: MessagePort;
+	readonly #controlPort: MessagePort;
+	readonly #receivers = new Map<LinkId, LinkReceiver>();
+	readonly #log: (level: LogLevel, text: string) => void;
+	#end: (reason: AgyError) => void = () => {};
+	readonly #task: Promise<void>;
+	#outgoing: LaneCommand[] = [];
+	#seq = 0;
+	#isClosing = false;
+
+	constructor(options: LaneOptions) {
+		this.kind = options.kind;
+		this.socketPath = options.socketPath;
+		this.#log = options.log;
+		const data = new MessageChannel();
+		const control = new MessageChannel();
+		this.#data = data.port1;
+		this.#controlPort = control.port1;
+		this.ended = new Promise((resolve) => {
+			this.#end = resolve;
+		});
+		this.ended.then((reason) => this.#finish(reason));
+		this.control = connect<LaneControl>(this.#controlPort, { timeoutMs: CONTROL_TIMEOUT_MS, ended: this.ended });
+		const start: LaneStart = {
+			contractVersion: CONTRACT_VERSION,
+			kind: options.kind,
+			socketPath: options.socketPath,
+			data: data.port2,
+			control: control.port2,
+		};
+		this.#data.on("message", (bytes: Uint8Array) => this.#receive(bytes));
+		this.#task = options.pool
+			.run(start, { filename: options.workerUrl.href, transferList: [data.port2, control.port2] })
+			.then(
+				(end: LaneEnd) =>
+					this.#end(end.ok ? this.#closedReason() : this.#crashReason(fromPlainError(end.error, "worker-crashed"))),
+				(error: unknown) => this.#end(this.#crashReason(toError(error))),
+			);
+		this.up = this.#sayHello();
+		this.up.catch(() => {}); // `acquire` awaits it; a lane that nobody awaits any more has nobody to tell.
+	}
+
+	get linkCount(): number {
+		return this.#receivers.size;
+	}
+
+	/** From here on `receiver` gets what the lane reports about `link`. `token` names the link to its pipes. */
+	open(link: LinkId, token: string, receiver: LinkReceiver): void {
+		this.#receivers.set(link, receiver);
+		this.send({ kind: "open", link, token });
+	}
+
+	/** Forgets the link. Nothing more is delivered. */
+	drop(link: LinkId): void {
+		if (this.#receivers.delete(link)) this.send({ kind: "drop", link });
+	}
+
+	/** Commands given in one turn of the event loop leave as one frame, in order. */
+	send(command: LaneCommand): void {
+		if (this.#outgoing.push(command) === 1) queueMicrotask(() => this.#flush());
+	}
+
+	async close(): Promise<void> {
+		this.#isClosing = true;
+		const ending = this.#task;
+		await this.control.close().catch((error: unknown) => this.#end(this.#crashReason(toError(error)))); // It hangs: the pool ends its thread.
+		await Promise.race([ending, this.ended]);
+	}
+
+	async #sayHello(): Promise<void> {
+		const control = connect<Pick<LaneControl, "hello">>(this.#controlPort, {
+			timeoutMs: LANE_START_TIMEOUT_MS,
+			ended: this.ended,
+		});
+		await control.hello().catch((error: unknown) => {
+			const reason = this.#crashReason(toError(error));
+			this.#end(reason);
+			throw reason;
+		});
+	}
+
+	#receive(bytes: Uint8Array): void {
+		const frame = decode(bytes);
+		if (!isMessageFrame(frame)) {
+			this.#end(this.#crashReason(new AgyError("bad-frame", "the lane sent something that is no frame")));
+			return;
+		}
+		for (const message of frame.messages) {
+			if (message.kind === "log") this.#log(message.level, message.text);
+			else this.#receivers.get(message.link)?.receive(message, frame.seq);
+		}
+	}
+
+	#flush(): void {
+		const messages = this.#outgoing;
+		this.#outgoing = [];
+		const packed = encode({ seq: ++this.#seq, messages });
+		this.#data.postMessage(packed, [packed.buffer]);
+	}
+
+	#finish(reason: AgyError): void {
+		const receivers = [...this.#receivers.values()];
+		this.#receivers.clear();
+		for (const receiver of receivers) receiver.laneLost(reason);
+		this.#data.close();
+		this.#controlPort.close();
+	}
+
+	#closedReason(): AgyError {
+		if (this.#isClosing) return new AgyError("lane-down", "The worker lane was closed.");
+		return this.#crashReason(new Error("the task ended without being asked to"));
+	}
+
+	#crashReason(cause: Error): AgyError {
+		if (cause instanceof AgyError && cause.code === "worker-crashed") return cause;
+		if (this.#isClosing) return new AgyError("lane-down", "The worker lane was closed.", { cause });
+		return new AgyError(
+			"worker-crashed",
+			`The worker thread that reads agy's output crashed (${cause.message}). The next prompt starts a new one and resumes the conversation.`,
+			{ cause },
+		);
+	}
+}
+
+function socketPathOf(directory: string, laneNumber: number): string {
+	if (process.platform === "win32") return String.raw`\\.\pipe\pi-agy-${randomUUID()}`;
+	return join(directory, `${laneNumber}.sock`);
+}

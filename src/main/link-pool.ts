@@ -1,0 +1,149 @@
+/**
+ * The pool of links, shared by all pi sessions of the process. It decides which process a turn runs on: the session's
+ * own idle one when its profile and conversation still fit, else a new one that resumes the conversation. One process
+ * per conversation: a new one waits until the old one is gone.
+ */
+
+import { AgyError } from "../shared/errors.ts";
+import { LINK_IDLE_MS, MAX_IDLE_LINKS, MAX_RUNNING_LINKS } from "../shared/limits.ts";
+import type { LanePool } from "./lanes.ts";
+import { Link, type LinkSpec } from "./link.ts";
+import type { ProcessRegistry } from "./processes/registry.ts";
+
+export type AcquireOptions = {
+	readonly signal: AbortSignal;
+	/** Called once when all processes are busy and the turn has to wait. */
+	readonly onWait: () => void;
+};
+
+export class LinkPool {
+	readonly #lanes: LanePool;
+	readonly #registry: ProcessRegistry;
+	readonly #swept: Promise<unknown>;
+	readonly #links = new Set<Link>();
+	readonly #waiting: (() => void)[] = [];
+	readonly #idleTimer: NodeJS.Timeout;
+	#opening = 0;
+	#linkCount = 0;
+	#isClosed = false;
+	/** Processes ended by the pool, by cause. */
+	readonly recycles = { profile: 0, conversation: 0, idle: 0, crowded: 0 };
+
+	/** `swept` settles when the leftovers of killed pi processes are gone; nothing starts before. */
+	constructor(lanes: LanePool, registry: ProcessRegistry, swept: Promise<unknown>) {
+		this.#lanes = lanes;
+		this.#registry = registry;
+		this.#swept = swept;
+		this.#idleTimer = setInterval(() => this.#closeIdle(), LINK_IDLE_MS / 10);
+		this.#idleTimer.unref();
+	}
+
+	get links(): readonly Link[] {
+		return [...this.#links];
+	}
+
+	/** A link for one turn. Throws what opening one throws, and `cancelled` when `signal` aborts first. */
+	async acquire(spec: LinkSpec, options: AcquireOptions): Promise<Link> {
+		await this.#swept;
+		const own = spec.sessionId === null ? undefined : this.#idleLinkOf(spec.sessionId);
+		if (own) {
+			const misfit = misfitOf(own, spec);
+			if (!misfit) {
+				own.reserve();
+				return own;
+			}
+			this.recycles[misfit]++;
+			void own.close();
+		}
+		await this.#waitForRoom(options);
+		await this.#waitForConversation(spec.conversationId);
+		if (options.signal.aborted) throw new AgyError("cancelled", "Cancelled before agy was started.");
+		if (this.#isClosed) throw new AgyError("lane-down", "pi-agy is shut down.");
+		this.#opening++;
+		try {
+			const link = await Link.open(spec, ++this.#linkCount, this.#lanes, this.#registry);
+			this.#links.add(link);
+			void link.closed.then(() => {
+				this.#links.delete(link);
+				this.#admitNext();
+			});
+			if (this.#isClosed) await link.close();
+			return link;
+		} finally {
+			this.#opening--;
+			this.#admitNext();
+		}
+	}
+
+	/** The turn is over. A link of a side request is closed, one of a session is kept for its next turn. */
+	release(link: Link): void {
+		link.release();
+		if (link.spec.sessionId === null) void link.close();
+		this.#closeCrowded();
+		this.#admitNext();
+	}
+
+	/** Ends the links of one session. Resolves when their processes are gone. */
+	async closeSession(sessionId: string): Promise<void> {
+		await Promise.all(this.links.filter((link) => link.spec.sessionId === sessionId).map((link) => link.close()));
+	}
+
+	async close(): Promise<void> {
+		this.#isClosed = true;
+		clearInterval(this.#idleTimer);
+		for (const admit of this.#waiting.splice(0)) admit();
+		await Promise.all(this.links.map((link) => link.close()));
+	}
+
+	#idleLinkOf(sessionId: string): Link | undefined {
+		return this.links.find((link) => link.state === "idle" && link.spec.sessionId === sessionId);
+	}
+
+	async #waitForRoom(options: AcquireOptions): Promise<void> {
+		if (!this.#isFull()) return;
+		options.onWait();
+		while (this.#isFull() && !options.signal.aborted && !this.#isClosed) {
+			await new Promise<void>((resolve) => {
+				this.#waiting.push(resolve);
+				options.signal.addEventListener("abort", () => resolve(), { once: true });
+			});
+		}
+	}
+
+	/** A process that is on its way out still holds its conversation. */
+	async #waitForConversation(conversationId: string | null): Promise<void> {
+		if (conversationId === null) return;
+		const holders = this.links.filter((link) => link.conversationId === conversationId);
+		await Promise.all(holders.map((link) => link.close()));
+	}
+
+	#isFull(): boolean {
+		return this.#opening + this.links.filter((link) => link.state !== "idle").length >= MAX_RUNNING_LINKS;
+	}
+
+	#admitNext(): void {
+		if (!this.#isFull()) this.#waiting.shift()?.();
+	}
+
+	#closeCrowded(): void {
+		const idle = this.links.filter((link) => link.state === "idle").sort((a, b) => a.lastUsedMs - b.lastUsedMs);
+		for (const link of idle.slice(0, Math.max(0, idle.length - MAX_IDLE_LINKS))) {
+			this.recycles.crowded++;
+			void link.close();
+		}
+	}
+
+	#closeIdle(): void {
+		for (const link of this.links) {
+			if (link.state !== "idle" || performance.now() - link.lastUsedMs < LINK_IDLE_MS) continue;
+			this.recycles.idle++;
+			void link.close();
+		}
+	}
+}
+
+function misfitOf(link: Link, spec: LinkSpec): "profile" | "conversation" | null {
+	if (link.spec.engine.id !== spec.engine.id) return "profile";
+	if (JSON.stringify(link.spec.profile) !== JSON.stringify(spec.profile)) return "profile";
+	return link.conversationId === spec.conversationId ? null : "conversation";
+}

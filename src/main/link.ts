@@ -1,0 +1,245 @@
+/**
+ * A link: one agy process with its lane behind it, as a turn sees it. Engine-neutral; link-pool.ts keeps links across turns.
+ *
+ * Life: running (it belongs to a turn) -> idle -> running ... -> closing -> closed. It closes because its profile changed,
+ * its turn was given up, it idled out, it was the least recently used of too many, or its process or lane ended.
+ * What it is told is delivered in order, one message at a time; while a consumer is not done with one, the rest stays
+ * unacknowledged and the lane holds the process back.
+ */
+
+import { randomBytes } from "node:crypto";
+import type { AgyError } from "../shared/errors.ts";
+import { EOF_AFTER_EXIT_MS, STDERR_TAIL_CHARS } from "../shared/limits.ts";
+import type { LinkId } from "../shared/messages.ts";
+import type { Engine, Profile } from "./engines/engine.ts";
+import type { Lane, LanePool, LinkMessage } from "./lanes.ts";
+import { AgyProcess, type Exit } from "./processes/agy-process.ts";
+import type { ProcessRegistry } from "./processes/registry.ts";
+
+export type LinkEnd = {
+	/** How the process ended; null when it still runs or its lane was lost first. */
+	readonly exit: Exit | null;
+	/** Why the lane was lost; null when the process ended by itself. */
+	readonly laneError: AgyError | null;
+};
+
+export type LinkConsumer = {
+	/** The next message is delivered once the promise, if any, has settled. */
+	receive(message: LinkMessage): void | Promise<void>;
+	/** The link is over; nothing follows. Not called after `release`. */
+	ended(end: LinkEnd): void;
+};
+
+type LinkState = "idle" | "running" | "closing" | "closed";
+
+export type LinkSpec = {
+	/** Whose link it is: a pi session; null for a side request, which nobody else may join. */
+	readonly sessionId: string | null;
+	readonly engine: Engine;
+	readonly profile: Profile;
+	readonly conversationId: string | null;
+	readonly env: Readonly<Record<string, string>>;
+};
+
+export class Link {
+	readonly spec: LinkSpec;
+	readonly closed: Promise<void>;
+	/** agy's conversation, as `ready` or a result named it. */
+	conversationId: string | null;
+	turns = 0;
+	lastUsedMs = performance.now();
+	readonly #id: LinkId;
+	readonly #lane: Lane;
+	readonly #process: AgyProcess;
+	readonly #queue: { readonly message: LinkMessage; readonly seq: number }[] = [];
+	#state: LinkState = "running";
+	/** A prompt was written and its turn is not over. */
+	#isBusy = false;
+	#consumer: LinkConsumer | null = null;
+	#isDelivering = false;
+	#outputEnded = false;
+	#exit: Exit | null = null;
+	#exitTimer: NodeJS.Timeout | undefined;
+	#end: LinkEnd | null = null;
+	#stderrTail = "";
+	#resolveClosed: () => void = () => {};
+
+	private constructor(spec: LinkSpec, id: LinkId, lane: Lane, process: AgyProcess) {
+		this.spec = spec;
+		this.conversationId = spec.conversationId;
+		this.#id = id;
+		this.#lane = lane;
+		this.#process = process;
+		this.closed = new Promise((resolve) => {
+			this.#resolveClosed = resolve;
+		});
+	}
+
+	/** Starts agy on a lane. Throws what AgyProcess.start and LanePool.acquire throw. */
+	static async open(spec: LinkSpec, id: LinkId, lanes: LanePool, registry: ProcessRegistry): Promise<Link> {
+		const lane = await lanes.acquire(spec.engine.laneKind);
+		const token = randomBytes(16).toString("hex");
+		const early: { message: LinkMessage; seq: number }[] = [];
+		let lost: AgyError | null = null;
+		let link: Link | null = null;
+		lane.open(id, token, {
+			receive: (message, seq) => (link ? link.#receive(message, seq) : early.push({ message, seq })),
+			laneLost: (error) => (link ? link.#laneLost(error) : (lost = error)),
+		});
+		try {
+			const process = await AgyProcess.start(
+				{
+					bin: spec.profile.bin,
+					args: spec.engine.args(spec.profile, spec.conversationId),
+					cwd: spec.profile.cwd,
+					env: spec.env,
+					socketPath: lane.socketPath,
+					token,
+				},
+				registry,
+			);
+			link = new Link(spec, id, lane, process);
+			for (const { message, seq } of early) link.#receive(message, seq);
+			if (lost) link.#laneLost(lost);
+			const opened = link;
+			void process.exited.then((exit) => opened.#processExited(exit));
+			return opened;
+		} catch (error) {
+			lane.drop(id);
+			throw error;
+		}
+	}
+
+	get state(): LinkState {
+		return this.#state;
+	}
+
+	get pid(): number {
+		return this.#process.identity.pid;
+	}
+
+	/** The end of what agy wrote to stderr. */
+	get stderrTail(): string {
+		return this.#stderrTail;
+	}
+
+	/** Takes an idle link for a turn. */
+	reserve(): void {
+		if (this.#state === "idle") this.#state = "running";
+	}
+
+	/** Sends a prompt; `consumer` gets everything until `release` or the end. */
+	submit(text: string, consumer: LinkConsumer): void {
+		if (this.#state === "closing" || this.#state === "closed") {
+			consumer.ended(this.#end ?? { exit: null, laneError: null });
+			return;
+		}
+		this.#isBusy = true;
+		this.#consumer = consumer;
+		this.#stderrTail = "";
+		this.turns++;
+		this.#lane.send({ kind: "write", link: this.#id, text });
+	}
+
+	/** Sends one more prompt within the same turn of pi. */
+	submitMore(text: string): void {
+		this.#lane.send({ kind: "write", link: this.#id, text });
+	}
+
+	/** The turn is over and the process may take another. */
+	release(): void {
+		this.#consumer = null;
+		this.#isBusy = false;
+		this.lastUsedMs = performance.now();
+		if (this.#state === "running") this.#state = "idle";
+	}
+
+	/** Ends the process: an idle one by closing its stdin, a busy one with an interrupt. Resolves when it is gone. */
+	close(): Promise<void> {
+		if (this.#state === "closing" || this.#state === "closed") return this.closed;
+		const first = this.#isBusy ? "interrupt" : "eof";
+		this.#state = "closing";
+		this.#consumer = null;
+		this.#lane.send({ kind: "end-input", link: this.#id });
+		this.#deliver(); // Whatever a consumer held back is acknowledged, so that agy can write its last words.
+		void this.#process.stop(first);
+		return this.closed;
+	}
+
+	#receive(message: LinkMessage, seq: number): void {
+		this.#queue.push({ message, seq });
+		this.#deliver();
+		if (message.kind !== "output-ended") return;
+		this.#outputEnded = true;
+		this.#checkEnd();
+	}
+
+	#deliver(): void {
+		if (this.#isDelivering && this.#consumer) return;
+		let consumedSeq = 0;
+		for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
+			const { message, seq } = next;
+			const pending = this.#consume(message);
+			if (pending) {
+				this.#isDelivering = true;
+				const resume = () => {
+					this.#isDelivering = false;
+					this.#acknowledge(seq);
+					this.#deliver();
+				};
+				pending.then(resume, resume);
+				break;
+			}
+			consumedSeq = seq;
+		}
+		this.#acknowledge(consumedSeq);
+		if (this.#end && !this.#isDelivering) this.#finish(this.#end);
+	}
+
+	#acknowledge(seq: number): void {
+		if (seq > 0 && this.#state !== "closed") this.#lane.send({ kind: "ack", link: this.#id, seq });
+	}
+
+	#consume(message: LinkMessage): void | Promise<void> {
+		if (message.kind === "stderr") this.#stderrTail = (this.#stderrTail + message.text).slice(-STDERR_TAIL_CHARS);
+		if (message.kind === "events") {
+			for (const event of message.events) {
+				if ((event.kind === "ready" || event.kind === "turn-end") && event.conversationId)
+					this.conversationId = event.conversationId;
+			}
+		}
+		return this.#consumer?.receive(message);
+	}
+
+	#processExited(exit: Exit): void {
+		this.#exit = exit;
+		// A grandchild may hold stdout open for ever; what agy itself wrote arrives within moments.
+		this.#exitTimer = setTimeout(() => this.#setEnd({ exit, laneError: null }), EOF_AFTER_EXIT_MS);
+		this.#checkEnd();
+	}
+
+	#checkEnd(): void {
+		if (this.#exit && this.#outputEnded) this.#setEnd({ exit: this.#exit, laneError: null });
+	}
+
+	#laneLost(error: AgyError): void {
+		void this.#process.stop("interrupt");
+		this.#setEnd({ exit: null, laneError: error });
+	}
+
+	#setEnd(end: LinkEnd): void {
+		clearTimeout(this.#exitTimer);
+		this.#end ??= end;
+		this.#deliver();
+	}
+
+	#finish(end: LinkEnd): void {
+		if (this.#state === "closed") return;
+		const consumer = this.#consumer;
+		this.#state = "closed";
+		this.#consumer = null;
+		this.#lane.drop(this.#id);
+		consumer?.ended(end);
+		this.#process.gone.then(this.#resolveClosed);
+	}
+}

@@ -1,0 +1,85 @@
+/**
+ * agy's own tool steps while pi shows them as cards. A card is a call to our display tool: the pi message ends with the
+ * call, pi "runs" it, and what it returns is what agy already did. This is the meeting point of the two: the turn opens
+ * and settles steps, the display tool waits for them.
+ */
+
+import type { JsonObject, SubagentEvent, ToolEvent } from "../shared/events.ts";
+import { STEP_OUTPUT_CHARS } from "../shared/limits.ts";
+
+export type StepOutcome = {
+	readonly state: "done" | "error" | "background" | "lost";
+	readonly output: string;
+	/** As agy measured it; null when it did not. */
+	readonly durationMs: number | null;
+};
+
+type Entry = {
+	readonly promise: Promise<StepOutcome>;
+	readonly resolve: (outcome: StepOutcome) => void;
+	isSettled: boolean;
+};
+
+export class Steps {
+	readonly #entries = new Map<string, Entry>();
+
+	open(callId: string): void {
+		let resolve: (outcome: StepOutcome) => void = () => {};
+		const promise = new Promise<StepOutcome>((settle) => {
+			resolve = settle;
+		});
+		this.#entries.set(callId, { promise, resolve, isSettled: false });
+	}
+
+	isOpen(callId: string): boolean {
+		return this.#entries.get(callId)?.isSettled === false;
+	}
+
+	settle(callId: string, outcome: StepOutcome): void {
+		const entry = this.#entries.get(callId);
+		if (!entry || entry.isSettled) return;
+		entry.isSettled = true;
+		entry.resolve(outcome);
+	}
+
+	/** What agy's step came to. A call nobody knows (an old session re-run by hand) is lost at once. */
+	outcome(callId: string): Promise<StepOutcome> {
+		return this.#entries.get(callId)?.promise ?? Promise.resolve(LOST);
+	}
+
+	forget(callId: string): void {
+		this.settle(callId, LOST);
+		this.#entries.delete(callId);
+	}
+}
+
+const LOST: StepOutcome = { state: "lost", output: "The turn this step belonged to has ended.", durationMs: null };
+
+/** What a step is called with, for the card. */
+export function toStepArguments(event: ToolEvent | SubagentEvent): {
+	readonly tool: string;
+	readonly args: JsonObject;
+} {
+	if (event.kind === "tool") return { tool: event.name, args: event.args };
+	return {
+		tool: "invoke_subagent",
+		args: { agents: event.agents.map(({ type, role, prompt }) => ({ type, role, prompt })) },
+	};
+}
+
+/** The outcome of a step that has ended; null while it is active. */
+export function toStepOutcome(event: ToolEvent | SubagentEvent): StepOutcome | null {
+	if (event.state === "active") return null;
+	const durationMs = event.durationMs ?? null;
+	if (event.kind === "subagent")
+		return { state: event.state, output: "Started; its result comes with a later answer.", durationMs };
+	if (event.state === "error" || event.error) {
+		return { state: "error", output: event.error?.message || event.output || "The tool failed.", durationMs };
+	}
+	return { state: "done", output: shorten(event.output ?? ""), durationMs };
+}
+
+function shorten(output: string): string {
+	if (output.length <= STEP_OUTPUT_CHARS) return output;
+	return `${output.slice(0, STEP_OUTPUT_CHARS)}\n[${output.length - STEP_OUTPUT_CHARS} more characters are not shown]`;
+}

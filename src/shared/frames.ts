@@ -1,0 +1,21 @@
+/**
+ * msgpack encoding of everything that crosses a thread. Plain MessagePack: no records, no extensions, JSON-like values
+ * and byte arrays only, so that any other tool can read a captured frame. The only msgpackr import.
+ */
+
+import { Packr } from "msgpackr";
+
+const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true, moreTypes: false, variableMapSize: true });
+
+/**
+ * Encodes into an exact-size array of its own, which the caller may transfer. msgpackr answers with a view on a pooled
+ * buffer; this is the one copy.
+ */
+export function encode(value: unknown): Uint8Array<ArrayBuffer> {
+	return Uint8Array.from(packr.pack(value));
+}
+
+/** Decodes one value. Throws on torn or foreign bytes; the caller names the port they came from. */
+export function decode(bytes: Uint8Array): unknown {
+	return packr.unpack(bytes);
+}

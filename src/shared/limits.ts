@@ -1,0 +1,85 @@
+/**
+ * Every timeout, interval and size cap of the project, with its unit and its reason.
+ * A number that bounds something lives here and nowhere else.
+ */
+
+/** Bumped with every incompatible change of messages.ts; a lane built from other sources refuses to start. */
+export const CONTRACT_VERSION = 1;
+
+// --- bytes and lines -------------------------------------------------------------------------------------------------
+
+/** agy promises no line limit; tool output makes lines of several MiB. Beyond this a line is dropped to its LF. */
+export const MAX_LINE_BYTES = 32 * 1024 * 1024;
+/** How much of a rejected line is shown to a person. */
+export const REJECTED_SAMPLE_CHARS = 120;
+/** The end of agy's stderr that is kept for error messages. */
+export const STDERR_TAIL_CHARS = 8 * 1024;
+/** The most of a step's output that one tool result carries into pi's transcript. */
+export const STEP_OUTPUT_CHARS = 50_000;
+
+// --- lanes -----------------------------------------------------------------------------------------------------------
+
+/** Decode lanes never exceed this, however many cores there are: one lane carries dozens of links. */
+export const MAX_DECODE_LANES = 4;
+/** A lane with this many links counts as busy; the next link may start another lane. */
+export const LINKS_PER_LANE = 8;
+/** Coalescing while few links stream: short against a person's perception, long against the cost of a frame. */
+export const TICK_MS = 8;
+/** The longest coalescing: one frame of a 30 Hz display. */
+export const MAX_TICK_MS = 33;
+/** Each link that streamed during the last tick lengthens the next one by this much. */
+export const TICK_MS_PER_BUSY_LINK = 2;
+/** A link silent for this long is quiet: its next event is flushed at once. */
+export const QUIET_AFTER_MS = 50;
+/** A frame is posted early once it carries this many input bytes, so that main never unpacks a huge one. */
+export const FRAME_BYTES = 64 * 1024;
+/** Input bytes of one link that main has not acknowledged; above it the lane pauses that link's pipes. */
+export const HIGH_WATER_BYTES = 256 * 1024;
+/** Below it a paused link is resumed. */
+export const LOW_WATER_BYTES = 64 * 1024;
+/** A control call that takes longer means a lane that hangs. */
+export const CONTROL_TIMEOUT_MS = 2_000;
+/** From asking for a thread to its hello; type stripping on a loaded 2-core machine takes up to a second. */
+export const LANE_START_TIMEOUT_MS = 20_000;
+/** After this many crashes within CRASH_WINDOW_MS a lane kind stays down. */
+export const MAX_CRASHES = 3;
+export const CRASH_WINDOW_MS = 60_000;
+
+// --- agy processes ---------------------------------------------------------------------------------------------------
+
+/** The oldest agy whose stdin takes stream-json in the known form. */
+export const MIN_AGY_VERSION = "1.1.15";
+/** Below this agy works with known defects. */
+export const WARN_AGY_VERSION = "1.1.22";
+/** `agy --version` answers in about 100 ms; a first start from a cold disk takes longer. */
+export const VERSION_TIMEOUT_MS = 10_000;
+/** `agy models` takes 2 to 12 s when it works; beyond 8 s the cached or built-in list serves better. */
+export const MODELS_TIMEOUT_MS = 8_000;
+export const MODELS_MAX_BYTES = 1024 * 1024;
+/** A model list older than this is refreshed in the background. */
+export const MODELS_FRESH_MS = 5 * 60_000;
+/** After closing stdin an idle agy exits on its own. */
+export const EOF_GRACE_MS = 1_500;
+/** After SIGINT agy reports `interrupted` within about a second. */
+export const INTERRUPT_GRACE_MS = 2_000;
+/** Between SIGTERM and SIGKILL. */
+export const TERM_GRACE_MS = 750;
+/** After exit, how long stdout may stay open: a grandchild can hold it for ever. */
+export const EOF_AFTER_EXIT_MS = 500;
+/** All of shutdown; pi awaits the handler without a limit of its own. */
+export const SHUTDOWN_TIMEOUT_MS = 4_000;
+/** Idle links kept for reuse over all sessions of the process. */
+export const MAX_IDLE_LINKS = 8;
+/** Running links; above it a turn waits visibly. */
+export const MAX_RUNNING_LINKS = 64;
+/** An idle link is closed after this long. */
+export const LINK_IDLE_MS = 10 * 60_000;
+
+// --- turns -----------------------------------------------------------------------------------------------------------
+
+/** Silence of agy inside a turn, in minutes. Sign-in and MCP start-up alone take up to two minutes. */
+export const INACTIVITY_TIMEOUT_MIN = 5;
+/** A whole turn without a terminal to stop it from, in minutes. */
+export const HEADLESS_TURN_TIMEOUT_MIN = 20;
+/** agy's own print timeout is set out of the way of ours. */
+export const PRINT_TIMEOUT = "24h";

@@ -1,0 +1,77 @@
+/**
+ * The only definition of what crosses between main and a lane on the data port. Both directions travel in frames
+ * (frames.ts). A guard checks envelope and tag; the fields were checked where the foreign bytes were met.
+ * Changing a message: this file, docs/protocols/thread-messages.md and tests/shared/messages.test.ts in one commit.
+ */
+
+import type { AgyEvent } from "./events.ts";
+import type { LogLevel } from "./lane-control.ts";
+
+/** A link's number, unique in the process for its life. */
+export type LinkId = number;
+
+/** Main to lane. */
+export type LaneCommand =
+	/** Expect the three pipes of a new agy process. Sent before main connects them. */
+	| { readonly kind: "open"; readonly link: LinkId; readonly token: string }
+	/** Write to the process's stdin, in order. `text` includes its line end. */
+	| { readonly kind: "write"; readonly link: LinkId; readonly text: string }
+	/** Close the process's stdin once everything written has gone out. */
+	| { readonly kind: "end-input"; readonly link: LinkId }
+	/** Main has consumed every message of this link up to and including frame `seq`. */
+	| { readonly kind: "ack"; readonly link: LinkId; readonly seq: number }
+	/** Forget the link: the process has ended or was given up. Nothing more is reported for it. */
+	| { readonly kind: "drop"; readonly link: LinkId };
+
+/** Lane to main. */
+export type LaneMessage =
+	/** Events in agy's order; `bytes` of stdout went into them. */
+	| { readonly kind: "events"; readonly link: LinkId; readonly bytes: number; readonly events: readonly AgyEvent[] }
+	/** Lines of one chunk that could not be used; the stream goes on. */
+	| {
+			readonly kind: "lines-rejected";
+			readonly link: LinkId;
+			readonly count: number;
+			readonly byteLength: number;
+			/** Of the first one. */
+			readonly reason: RejectReason;
+			/** The start of the first one. */
+			readonly sample: string;
+	  }
+	/** What the process wrote to stderr, undecided and unfiltered. */
+	| { readonly kind: "stderr"; readonly link: LinkId; readonly text: string }
+	/** stdin could not be written (the process is gone or does not read). */
+	| { readonly kind: "input-failed"; readonly link: LinkId; readonly message: string }
+	/** stdout has ended and everything before it was reported. Last message of a link. */
+	| { readonly kind: "output-ended"; readonly link: LinkId }
+	| { readonly kind: "log"; readonly level: LogLevel; readonly text: string };
+
+export type RejectReason = "too-long" | "not-json" | "not-object";
+
+/** A batch for one direction of the data port. `seq` counts from 1 per direction. */
+export type Frame<M> = { readonly seq: number; readonly messages: readonly M[] };
+
+const COMMAND_KINDS: ReadonlySet<string> = new Set<LaneCommand["kind"]>(["open", "write", "end-input", "ack", "drop"]);
+const MESSAGE_KINDS: ReadonlySet<string> = new Set<LaneMessage["kind"]>([
+	"events",
+	"lines-rejected",
+	"stderr",
+	"input-failed",
+	"output-ended",
+	"log",
+]);
+
+export function isCommandFrame(value: unknown): value is Frame<LaneCommand> {
+	return isFrameOf(value, COMMAND_KINDS);
+}
+
+export function isMessageFrame(value: unknown): value is Frame<LaneMessage> {
+	return isFrameOf(value, MESSAGE_KINDS);
+}
+
+function isFrameOf(value: unknown, kinds: ReadonlySet<string>): boolean {
+	if (typeof value !== "object" || value === null) return false;
+	const frame = value as { seq?: unknown; messages?: unknown };
+	if (typeof frame.seq !== "number" || !Array.isArray(frame.messages)) return false;
+	return frame.messages.every((message) => typeof message === "object" && message !== null && kinds.has(message.kind));
+}

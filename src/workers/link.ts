@@ -1,0 +1,182 @@
+/**
+ * A lane's side of one agy process: its three pipes and the decoder behind stdout. Main starts the process and connects
+ * the pipes; this side reads, writes and ends them, and never sees the process itself.
+ *
+ * 1. The link is opened by a command, before its pipes exist; what is written early waits.
+ * 2. Each pipe is attached as main connects it.
+ * 3. stdout is decoded chunk by chunk; above the high-water mark both output pipes are paused, below the low one resumed.
+ * 4. stdout ends: the decoder is flushed, `output-ended` is reported, nothing follows.
+ * 5. `close` destroys what is left. It may come at any time and twice.
+ */
+
+import type { Socket } from "node:net";
+import { StringDecoder } from "node:string_decoder";
+import type { AgyEvent } from "../shared/events.ts";
+import { HIGH_WATER_BYTES, LOW_WATER_BYTES } from "../shared/limits.ts";
+import type { LinkId, RejectReason } from "../shared/messages.ts";
+import type { Outbox } from "./outbox.ts";
+
+export type PipeName = "stdin" | "stdout" | "stderr";
+
+/** What turns the bytes of stdout into events. */
+export type Decoder = {
+	/** Takes ownership of `chunk`. */
+	push(chunk: Buffer): void;
+	end(): void;
+};
+
+export type DecoderFactory = (sink: {
+	event(event: AgyEvent): void;
+	reject(reason: RejectReason, byteLength: number, sample: string): void;
+}) => Decoder;
+
+type Rejected = { count: number; byteLength: number; readonly reason: RejectReason; readonly sample: string };
+
+export class Link {
+	readonly #id: LinkId;
+	readonly #outbox: Outbox;
+	readonly #decoder: Decoder;
+	readonly #pipes = new Map<PipeName, Socket>();
+	readonly #unsent: string[] = [];
+	readonly #stderrText = new StringDecoder("utf8");
+	#inputEnding = false;
+	#rejected: Rejected | null = null;
+	#paused = false;
+	#state: "open" | "ended" | "closed" = "open";
+	#bytesIn = 0;
+	#pauses = 0;
+	#rejectedLines = 0;
+
+	constructor(id: LinkId, outbox: Outbox, createDecoder: DecoderFactory) {
+		this.#id = id;
+		this.#outbox = outbox;
+		this.#decoder = createDecoder({
+			event: (event) => outbox.event(id, event),
+			reject: (reason, byteLength, sample) => this.#noteRejected(reason, byteLength, sample),
+		});
+		outbox.addLink(id);
+	}
+
+	get stats(): {
+		readonly bytesIn: number;
+		readonly pauses: number;
+		readonly paused: boolean;
+		readonly rejectedLines: number;
+	} {
+		return { bytesIn: this.#bytesIn, pauses: this.#pauses, paused: this.#paused, rejectedLines: this.#rejectedLines };
+	}
+
+	/** Main has connected one of the pipes. `first` is what it carried behind the preamble. */
+	attach(name: PipeName, socket: Socket, first: Buffer): void {
+		if (this.#state === "closed" || this.#pipes.has(name)) {
+			socket.destroy();
+			return;
+		}
+		this.#pipes.set(name, socket);
+		if (name === "stdin") this.#attachStdin(socket);
+		else if (name === "stdout") this.#attachStdout(socket, first);
+		else this.#attachStderr(socket, first);
+		if (this.#paused) socket.pause();
+	}
+
+	write(text: string): void {
+		const stdin = this.#pipes.get("stdin");
+		if (stdin) stdin.write(text);
+		else this.#unsent.push(text);
+	}
+
+	endInput(): void {
+		this.#inputEnding = true;
+		this.#pipes.get("stdin")?.end();
+	}
+
+	/** Main has consumed everything up to frame `seq`. */
+	acknowledge(seq: number): void {
+		this.#outbox.acknowledge(this.#id, seq);
+		if (!this.#paused || this.#outbox.heldBytes(this.#id) > LOW_WATER_BYTES) return;
+		this.#paused = false;
+		this.#pipes.get("stdout")?.resume();
+		this.#pipes.get("stderr")?.resume();
+	}
+
+	close(): void {
+		this.#state = "closed";
+		for (const socket of this.#pipes.values()) socket.destroy();
+		this.#outbox.removeLink(this.#id);
+	}
+
+	#attachStdin(socket: Socket): void {
+		socket.on("error", (error) => {
+			if (this.#state !== "open") return;
+			this.#outbox.message({ kind: "input-failed", link: this.#id, message: error.message });
+			this.#outbox.flush();
+		});
+		socket.resume(); // Nothing comes this way; reading is how the other end's close is noticed.
+		for (const text of this.#unsent.splice(0)) socket.write(text);
+		if (this.#inputEnding) socket.end();
+	}
+
+	#attachStdout(socket: Socket, first: Buffer): void {
+		socket.on("data", (chunk) => this.#decode(chunk));
+		socket.on("error", () => {}); // A reset by a killed process; `close` follows and ends the output.
+		socket.on("end", () => socket.destroy());
+		socket.on("close", () => this.#endOutput());
+		if (first.length > 0) this.#decode(first);
+	}
+
+	#attachStderr(socket: Socket, first: Buffer): void {
+		socket.on("data", (chunk) => this.#reportStderr(chunk));
+		socket.on("error", () => {}); // As on stdout; the end of stderr is of no interest.
+		socket.on("end", () => socket.destroy());
+		if (first.length > 0) this.#reportStderr(first);
+	}
+
+	#decode(chunk: Buffer): void {
+		if (this.#state !== "open") return;
+		this.#bytesIn += chunk.length;
+		this.#decoder.push(chunk);
+		this.#endChunk(chunk.length);
+	}
+
+	#reportStderr(chunk: Buffer): void {
+		if (this.#state === "closed") return;
+		const text = this.#stderrText.write(chunk);
+		if (text) this.#outbox.message({ kind: "stderr", link: this.#id, text });
+		this.#endChunk(chunk.length);
+	}
+
+	#endOutput(): void {
+		if (this.#state !== "open") return;
+		this.#decoder.end();
+		this.#reportRejected();
+		this.#state = "ended";
+		this.#outbox.message({ kind: "output-ended", link: this.#id });
+		this.#outbox.flush();
+	}
+
+	#endChunk(bytes: number): void {
+		this.#reportRejected();
+		this.#outbox.endChunk(this.#id, bytes, performance.now());
+		if (this.#paused || this.#outbox.heldBytes(this.#id) < HIGH_WATER_BYTES) return;
+		this.#paused = true;
+		this.#pauses++;
+		this.#pipes.get("stdout")?.pause();
+		this.#pipes.get("stderr")?.pause();
+	}
+
+	#noteRejected(reason: RejectReason, byteLength: number, sample: string): void {
+		this.#rejectedLines++;
+		if (this.#rejected) {
+			this.#rejected.count++;
+			this.#rejected.byteLength += byteLength;
+		} else {
+			this.#rejected = { count: 1, byteLength, reason, sample };
+		}
+	}
+
+	#reportRejected(): void {
+		if (!this.#rejected) return;
+		this.#outbox.message({ kind: "lines-rejected", link: this.#id, ...this.#rejected });
+		this.#rejected = null;
+	}
+}
