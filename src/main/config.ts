@@ -48,9 +48,7 @@ const CHILD_ENV_NAMES =
 
 /** Reads the configuration. Never throws. */
 export function loadConfig(env: Env = process.env): Config {
-	const agentDir = env["PI_CODING_AGENT_DIR"]
-		? expandHome(env["PI_CODING_AGENT_DIR"])
-		: join(homedir(), ".pi", "agent");
+	const agentDir = env.PI_CODING_AGENT_DIR ? expandHome(env.PI_CODING_AGENT_DIR) : join(homedir(), ".pi", "agent");
 	const dataDir = join(agentDir, "pi-agy");
 	const file = new JsonStore(join(dataDir, "config.json")).readSync();
 	const provenance: Record<string, string> = {};
@@ -82,7 +80,7 @@ export function loadConfig(env: Env = process.env): Config {
 
 	return Object.freeze({
 		bin: setting("bin", "AGY_BIN", null, parseText),
-		searchPath: (env["PATH"] ?? "").split(delimiter).filter((directory) => directory !== ""),
+		searchPath: (env.PATH ?? "").split(delimiter).filter((directory) => directory !== ""),
 		mode: setting("mode", "AGY_MODE", "default", oneOf(["default", "accept-edits", "plan"])),
 		skipPermissions: setting("skipPermissions", "AGY_SKIP_PERMISSIONS", true, parseSwitch),
 		turnTimeoutMin: setting<number | null>("turnTimeoutMin", "AGY_TURN_TIMEOUT_MIN", null, parseMinutes),
@@ -108,7 +106,7 @@ export function turnTimeoutMinOf(config: Config, hasTerminal: boolean): number {
 }
 
 function childEnvOf(env: Env, file: JsonObject): Record<string, string> {
-	const more = file["passEnv"];
+	const more = file.passEnv;
 	const extra = new Set(Array.isArray(more) ? (more as unknown[]).filter((name) => typeof name === "string") : []);
 	const child: Record<string, string> = {};
 	for (const [name, value] of Object.entries(env)) {

@@ -8,6 +8,7 @@
  */
 
 import { randomUUID } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { MessageChannel, type MessagePort, type Worker } from "node:worker_threads";
 import { Piscina } from "piscina";
@@ -23,7 +24,7 @@ import {
 	MAX_CRASHES,
 	MAX_DECODE_LANES,
 } from "../shared/limits.ts";
-import { isMessageFrame, type LaneCommand, type LaneMessage, type LinkId } from "../shared/messages.ts";
+import { type Frame, isMessageFrame, type LaneCommand, type LaneMessage, type LinkId } from "../shared/messages.ts";
 import { connect } from "../shared/rpc.ts";
 
 /** What a lane reports about one link. */
@@ -57,7 +58,7 @@ export class LanePool {
 
 	constructor(options: LanePoolOptions) {
 		this.#options = options;
-		this.#maxLanes = options.maxDecodeLanes ?? MAX_DECODE_LANES;
+		this.#maxLanes = options.maxDecodeLanes ?? Math.max(1, Math.min(MAX_DECODE_LANES, availableParallelism() - 1));
 		this.#pool = new Piscina({
 			minThreads: 0,
 			maxThreads: this.#maxLanes,
@@ -113,7 +114,7 @@ export class LanePool {
 			log: this.#options.log,
 		});
 		this.#lanes.add(lane);
-		lane.ended.then((end) => {
+		void lane.ended.then((end) => {
 			this.#lanes.delete(lane);
 			if (end.code === "worker-crashed") this.#noteCrash(end);
 		});
@@ -173,7 +174,7 @@ export class Lane {
 		this.ended = new Promise((resolve) => {
 			this.#end = resolve;
 		});
-		this.ended.then((reason) => this.#finish(reason));
+		void this.ended.then((reason) => this.#finish(reason));
 		this.control = connect<LaneControl>(this.#controlPort, { timeoutMs: CONTROL_TIMEOUT_MS, ended: this.ended });
 		const start: LaneStart = {
 			contractVersion: CONTRACT_VERSION,
@@ -234,8 +235,8 @@ export class Lane {
 	}
 
 	#receive(bytes: Uint8Array): void {
-		const frame = decode(bytes);
-		if (!isMessageFrame(frame)) {
+		const frame = decodeFrame(bytes);
+		if (frame === null) {
 			this.#end(this.#crashReason(new AgyError("bad-frame", "the lane sent something that is no frame")));
 			return;
 		}
@@ -273,6 +274,15 @@ export class Lane {
 			`The worker thread that reads agy's output crashed (${cause.message}). The next prompt starts a new one and resumes the conversation.`,
 			{ cause },
 		);
+	}
+}
+
+function decodeFrame(bytes: Uint8Array): Frame<LaneMessage> | null {
+	try {
+		const frame = decode(bytes);
+		return isMessageFrame(frame) ? frame : null;
+	} catch {
+		return null; // Torn bytes; the caller ends the lane for it.
 	}
 }
 

@@ -50,7 +50,8 @@ export class Link {
 	lastUsedMs = performance.now();
 	readonly #id: LinkId;
 	readonly #lane: Lane;
-	readonly #process: AgyProcess;
+	/** Null only while it is being started. */
+	#process: AgyProcess | null = null;
 	readonly #queue: { readonly message: LinkMessage; readonly seq: number }[] = [];
 	#state: LinkState = "running";
 	/** A prompt was written and its turn is not over. */
@@ -64,12 +65,11 @@ export class Link {
 	#stderrTail = "";
 	#resolveClosed: () => void = () => {};
 
-	private constructor(spec: LinkSpec, id: LinkId, lane: Lane, process: AgyProcess) {
+	private constructor(spec: LinkSpec, id: LinkId, lane: Lane) {
 		this.spec = spec;
 		this.conversationId = spec.conversationId;
 		this.#id = id;
 		this.#lane = lane;
-		this.#process = process;
 		this.closed = new Promise((resolve) => {
 			this.#resolveClosed = resolve;
 		});
@@ -79,31 +79,26 @@ export class Link {
 	static async open(spec: LinkSpec, id: LinkId, lanes: LanePool, registry: ProcessRegistry): Promise<Link> {
 		const lane = await lanes.acquire(spec.engine.laneKind);
 		const token = randomBytes(16).toString("hex");
-		const early: { message: LinkMessage; seq: number }[] = [];
-		let lost: AgyError | null = null;
-		let link: Link | null = null;
+		const link = new Link(spec, id, lane);
 		lane.open(id, token, {
-			receive: (message, seq) => (link ? link.#receive(message, seq) : early.push({ message, seq })),
-			laneLost: (error) => (link ? link.#laneLost(error) : (lost = error)),
+			receive: (message, seq) => link.#receive(message, seq),
+			laneLost: (error) => link.#laneLost(error),
 		});
 		try {
-			const process = await AgyProcess.start(
-				{
-					bin: spec.profile.bin,
-					args: spec.engine.args(spec.profile, spec.conversationId),
-					cwd: spec.profile.cwd,
-					env: spec.env,
-					socketPath: lane.socketPath,
-					token,
-				},
-				registry,
+			link.#setProcess(
+				await AgyProcess.start(
+					{
+						bin: spec.profile.bin,
+						args: spec.engine.args(spec.profile, spec.conversationId),
+						cwd: spec.profile.cwd,
+						env: spec.env,
+						socketPath: lane.socketPath,
+						token,
+					},
+					registry,
+				),
 			);
-			link = new Link(spec, id, lane, process);
-			for (const { message, seq } of early) link.#receive(message, seq);
-			if (lost) link.#laneLost(lost);
-			const opened = link;
-			void process.exited.then((exit) => opened.#processExited(exit));
-			return opened;
+			return link;
 		} catch (error) {
 			lane.drop(id);
 			throw error;
@@ -114,8 +109,8 @@ export class Link {
 		return this.#state;
 	}
 
-	get pid(): number {
-		return this.#process.identity.pid;
+	get pid(): number | null {
+		return this.#process?.identity.pid ?? null;
 	}
 
 	/** The end of what agy wrote to stderr. */
@@ -162,8 +157,16 @@ export class Link {
 		this.#consumer = null;
 		this.#lane.send({ kind: "end-input", link: this.#id });
 		this.#deliver(); // Whatever a consumer held back is acknowledged, so that agy can write its last words.
-		void this.#process.stop(first);
+		void this.#process?.stop(first);
 		return this.closed;
+	}
+
+	#setProcess(process: AgyProcess): void {
+		this.#process = process;
+		void process.exited.then((exit) => this.#processExited(exit));
+		if (!this.#end) return;
+		void process.stop("interrupt"); // The lane was lost while agy started.
+		void process.gone.then(this.#resolveClosed);
 	}
 
 	#receive(message: LinkMessage, seq: number): void {
@@ -201,6 +204,7 @@ export class Link {
 	}
 
 	#consume(message: LinkMessage): void | Promise<void> {
+		if (message.kind === "input-failed") void this.#process?.stop("eof"); // It takes no prompt any more; its exit says why.
 		if (message.kind === "stderr") this.#stderrTail = (this.#stderrTail + message.text).slice(-STDERR_TAIL_CHARS);
 		if (message.kind === "events") {
 			for (const event of message.events) {
@@ -223,7 +227,7 @@ export class Link {
 	}
 
 	#laneLost(error: AgyError): void {
-		void this.#process.stop("interrupt");
+		void this.#process?.stop("interrupt");
 		this.#setEnd({ exit: null, laneError: error });
 	}
 
@@ -240,6 +244,6 @@ export class Link {
 		this.#consumer = null;
 		this.#lane.drop(this.#id);
 		consumer?.ended(end);
-		this.#process.gone.then(this.#resolveClosed);
+		void this.#process?.gone.then(this.#resolveClosed);
 	}
 }

@@ -138,14 +138,14 @@ export function loadCatalog(
 	config: Config,
 ): { readonly catalog: Catalog; readonly isFresh: boolean } {
 	const file = store.readSync();
-	const rows = file["bin"] === (config.bin ?? "agy") ? toRows(file) : [];
+	const rows = file.bin === (config.bin ?? "agy") ? toRows(file) : [];
 	if (rows.length === 0) return { catalog: new Catalog(FALLBACK_ROWS, false), isFresh: false };
-	const ageMs = Date.now() - Number(file["fetchedAtMs"]);
+	const ageMs = Date.now() - Number(file.fetchedAtMs);
 	return { catalog: new Catalog(rows, true), isFresh: ageMs >= 0 && ageMs < MODELS_FRESH_MS };
 }
 
 function toRows(file: JsonObject): readonly ModelRow[] {
-	const rows = file["rows"];
+	const rows = file.rows;
 	if (!Array.isArray(rows)) return [];
 	return (rows as unknown[]).filter((row): row is ModelRow => {
 		const { slug, name } = row as { slug?: unknown; name?: unknown };

@@ -216,7 +216,10 @@ export class Provider {
 	}
 
 	#fail({ stream, signal }: Ask, thrown: unknown): void {
-		if (signal.aborted) return stream.fail("aborted", "The turn was stopped.");
+		if (signal.aborted) {
+			stream.fail("aborted", "The turn was stopped.");
+			return;
+		}
 		const error = toError(thrown);
 		this.#options.hub().log.write("error", error.stack ?? error.message);
 		stream.fail("error", error.message);

@@ -69,7 +69,7 @@ function withBinding(file: JsonObject, name: string, binding: Binding | null): J
 /** The usable bindings of the file; an entry of another shape is not one. */
 function toBindings(file: JsonObject): Map<string, Binding> {
 	const bindings = new Map<string, Binding>();
-	const entries = file["sessions"];
+	const entries = file.sessions;
 	if (typeof entries !== "object" || entries === null) return bindings;
 	for (const [name, value] of Object.entries(entries)) {
 		const { conversationId, cwd, boundAtMs } = (value ?? {}) as { readonly [key: string]: unknown };

@@ -10,12 +10,15 @@
  */
 
 import { type AssistantMessage, isRetryableAssistantError } from "@earendil-works/pi-ai";
+import { assertNever, toError } from "../shared/errors.ts";
 import type { AgyEvent, SubagentEvent, ToolEvent, TurnEndEvent } from "../shared/events.ts";
+import { StepCards } from "./cards/step-cards.ts";
 import type { LinkMessage } from "./lanes.ts";
 import type { Link, LinkConsumer, LinkEnd } from "./link.ts";
 import type { PiStream } from "./pi-stream.ts";
-import { type Steps, toStepArguments, toStepOutcome } from "./steps.ts";
+import type { Steps } from "./steps.ts";
 import { Timer } from "./timer.ts";
+import { TurnRecord } from "./turn-record.ts";
 import { judge, type TurnEvidence, type Verdict } from "./verdict.ts";
 
 /** One pi request of the turn: where its message goes and who watches. */
@@ -54,42 +57,30 @@ type TurnPhase = "streaming" | "parked" | "ended";
 
 export class Turn implements LinkConsumer {
 	readonly #options: TurnOptions;
+	readonly #record = new TurnRecord();
+	readonly #cards: StepCards;
 	readonly #silence: Timer;
 	readonly #cap: Timer;
 	#phase: TurnPhase = "streaming";
 	#segment: Segment;
-	#onResponseDone = false;
-	#resume: (() => void) | null = null;
-	/** Step number -> call id, for the calls of the current message or the one that ended last. */
-	#openCalls = new Map<number, string>();
-	/** Steps that have had a card, and whether their end was shown on it. */
-	readonly #shownSteps = new Map<number, "ended" | "left-behind">();
-	#callIds: string[] = [];
-	/** Set when the turn ended while no message was there to say so. */
-	#untoldVerdict: Verdict | null = null;
+	#isResponseAnnounced = false;
+	/** Lets the held back delivery go on. */
+	#resumeDelivery: (() => void) | null = null;
+	/** Events that came while parked and need a message. */
 	#backlog: AgyEvent[] = [];
 	#followUps: string[] = [];
-	#contextTokens = 0;
-	#text = "";
-	#lastStepText = { step: -1, text: "" };
-	#sawOutput = false;
-	readonly #deniedTools = new Set<string>();
-	readonly #toolErrors: string[] = [];
-	#rejected: TurnEvidence["rejected"] = null;
+	/** Set when the turn ended while no message was there to say so. */
+	#untoldVerdict: Verdict | null = null;
 
 	constructor(options: TurnOptions, segment: Segment) {
 		this.#options = options;
 		this.#segment = segment;
-		this.#silence = new Timer(options.inactivityTimeoutMin * 60_000, () =>
-			this.#end("silent", { timeoutMin: options.inactivityTimeoutMin }),
+		this.#cards = new StepCards(options.id, options.steps);
+		const { inactivityTimeoutMin, turnTimeoutMin } = options;
+		this.#silence = new Timer(inactivityTimeoutMin * 60_000, () =>
+			this.#end("silent", { timeoutMin: inactivityTimeoutMin }),
 		);
-		this.#cap = new Timer(options.turnTimeoutMin * 60_000, () =>
-			this.#end("too-long", { timeoutMin: options.turnTimeoutMin }),
-		);
-	}
-
-	get link(): Link {
-		return this.#options.link;
+		this.#cap = new Timer(turnTimeoutMin * 60_000, () => this.#end("too-long", { timeoutMin: turnTimeoutMin }));
 	}
 
 	get isParked(): boolean {
@@ -103,7 +94,7 @@ export class Turn implements LinkConsumer {
 
 	/** Whether the turn waits for the result of this tool call. */
 	owns(callId: string): boolean {
-		return this.#callIds.includes(callId);
+		return this.#cards.owns(callId);
 	}
 
 	/** Hands the prompt to agy. */
@@ -111,6 +102,7 @@ export class Turn implements LinkConsumer {
 		this.#segment.stream.start();
 		this.#silence.start();
 		this.#cap.start();
+		this.#nameConversation(this.#options.link.conversationId ?? "");
 		this.#options.link.submit(prompt, this);
 	}
 
@@ -120,23 +112,21 @@ export class Turn implements LinkConsumer {
 	 */
 	resume(segment: Segment, followUp: string | null): void {
 		if (followUp !== null) this.#followUps.push(followUp);
-		this.#forgetCalls();
+		this.#cards.release();
 		if (this.#untoldVerdict) {
 			this.#tell(segment.stream, this.#untoldVerdict);
 			return;
 		}
 		if (this.#phase !== "parked") return;
 		this.#segment = segment;
-		this.#onResponseDone = false;
+		this.#isResponseAnnounced = false;
 		this.#phase = "streaming";
 		segment.stream.start();
-		segment.stream.setContextTokens(this.#contextTokens);
+		segment.stream.setContextTokens(this.#record.contextTokens);
 		this.#silence.resume();
 		this.#cap.resume();
-		const waiting = this.#resume;
-		this.#resume = null;
-		if (waiting) waiting();
-		else this.#replayBacklog();
+		if (this.#resumeDelivery) this.#letDeliveryGoOn();
+		else void this.#replayBacklog();
 	}
 
 	/** The user stopped it, or it was superseded. */
@@ -147,22 +137,22 @@ export class Turn implements LinkConsumer {
 	receive(message: LinkMessage): void | Promise<void> {
 		if (this.#phase === "ended") return;
 		this.#silence.touch();
-		switch (message.kind) {
-			case "events":
-				return this.#takeEvents(message.events, 0);
-			case "lines-rejected":
-				this.#rejected ??= { reason: message.reason, sample: message.sample };
-				return;
-			case "input-failed":
-				void this.#options.link.close().then(() => this.ended({ exit: null, laneError: null }));
-				return;
-			default:
-				return;
-		}
+		if (message.kind === "events") return this.#takeGuarded(message.events);
+		if (message.kind === "lines-rejected") this.#record.noteRejected(message);
 	}
 
 	ended({ exit, laneError }: LinkEnd): void {
 		this.#end(laneError ? "lane-lost" : "exited", { exit, laneError });
+	}
+
+	/** A hook of another extension that fails ends the turn: what pi would be told from here on could not be trusted. */
+	#takeGuarded(events: readonly AgyEvent[]): void | Promise<void> {
+		const fail = (thrown: unknown) => this.#end("hook-failed", { hookError: toError(thrown).message });
+		try {
+			return this.#takeEvents(events, 0)?.catch(fail);
+		} catch (thrown) {
+			fail(thrown);
+		}
 	}
 
 	#takeEvents(events: readonly AgyEvent[], from: number): void | Promise<void> {
@@ -170,52 +160,48 @@ export class Turn implements LinkConsumer {
 			const pending = this.#take(events[index] as AgyEvent);
 			if (pending) return pending.then(() => this.#takeEvents(events, index + 1));
 		}
-		if (this.#phase === "streaming" && this.#openCalls.size > 0) this.#park();
+		if (this.#phase === "streaming" && !this.#cards.isEmpty) this.#park();
 	}
 
 	#take(event: AgyEvent): void | Promise<void> {
 		const { onResponse, onEvent } = this.#segment;
-		if (onResponse && !this.#onResponseDone) {
-			this.#onResponseDone = true;
-			const pending = onResponse();
-			if (pending) return pending.then(() => this.#take(event));
+		if (onResponse && !this.#isResponseAnnounced) {
+			this.#isResponseAnnounced = true;
+			const announced = onResponse();
+			if (announced) return announced.then(() => this.#take(event));
 		}
 		const observed = onEvent?.(event);
 		return observed ? observed.then(() => this.#apply(event)) : this.#apply(event);
 	}
 
 	#apply(event: AgyEvent): void | Promise<void> {
-		if (this.#phase === "ended" || (isStep(event) && this.#settles(event))) return;
-		if (this.#phase === "streaming" && this.#openCalls.size > 0 && movesOn(event)) this.#park();
+		if (this.#phase === "ended") return;
+		if (isStep(event) && this.#cards.settle(event)) {
+			this.#record.note(event);
+			return;
+		}
+		if (this.#phase === "streaming" && !this.#cards.isEmpty && movesOn(event)) this.#park();
 		if (this.#phase === "streaming") return this.#write(event);
-		if (movesOn(event)) this.#leaveStepsBehind();
+		if (movesOn(event)) this.#cards.leaveBehind();
 		this.#backlog.push(event);
-		if (!this.#hasUnsettledCalls()) return this.#whenResumed();
+		if (!this.#cards.hasUnsettled) return this.#whenResumed();
 	}
 
 	#write(event: AgyEvent): void {
 		const { stream } = this.#segment;
+		this.#record.note(event);
 		switch (event.kind) {
 			case "ready":
 				this.#nameConversation(event.conversationId);
 				return;
 			case "text":
-				this.#sawOutput = true;
-				this.#text += event.text;
-				this.#lastStepText = {
-					step: event.step,
-					text: (event.step === this.#lastStepText.step ? this.#lastStepText.text : "") + event.text,
-				};
 				stream.text(event.text);
 				return;
 			case "thinking":
-				this.#sawOutput = true;
 				stream.thinking(event.text);
 				return;
 			case "model-call":
-				this.#sawOutput = true;
 				stream.endBlock();
-				if (event.usage) this.#contextTokens = event.usage.input + event.usage.cacheRead + event.usage.output;
 				if (event.usage) stream.addUsage(event.usage);
 				return;
 			case "notice":
@@ -229,50 +215,16 @@ export class Turn implements LinkConsumer {
 			case "turn-end":
 				this.#takeResult(event);
 				return;
+			default:
+				assertNever(event);
 		}
 	}
 
 	#writeStep(event: ToolEvent | SubagentEvent): void {
-		this.#sawOutput = true;
 		const display = this.#options.stepDisplay();
-		const outcome = toStepOutcome(event);
-		const shown = this.#shownSteps.get(event.step);
-		if (shown === "ended" || (shown === "left-behind" && !outcome)) return;
-		this.#noteFailure(event);
-		if (outcome) this.#shownSteps.set(event.step, "ended");
-		else if (display.as === "card") this.#shownSteps.set(event.step, "left-behind");
-		if (display.as === "hidden") return;
-		const { tool, args } = toStepArguments(event);
-		if (display.as === "line") {
-			if (outcome)
-				this.#segment.stream.thinking(`[agy ran ${tool}${outcome.state === "error" ? `: ${outcome.output}` : ""}]\n`);
-			return;
-		}
-		const callId = `${this.#options.id}-${event.step}${shown ? "-end" : ""}`;
-		this.#options.steps.open(callId);
-		this.#openCalls.set(event.step, callId);
-		this.#callIds.push(callId);
-		this.#segment.stream.toolCall({ id: callId, name: display.tool, arguments: { tool, args } });
-		if (outcome) this.#options.steps.settle(callId, outcome);
-	}
-
-	/** True when the event is news of a step whose card is open. */
-	#settles(event: ToolEvent | SubagentEvent): boolean {
-		const callId = this.#openCalls.get(event.step);
-		if (callId === undefined) return false;
-		const outcome = toStepOutcome(event);
-		if (outcome && this.#options.steps.isOpen(callId)) {
-			this.#noteFailure(event);
-			this.#shownSteps.set(event.step, "ended");
-			this.#options.steps.settle(callId, outcome);
-		}
-		return true;
-	}
-
-	#noteFailure(event: ToolEvent | SubagentEvent): void {
-		if (event.kind !== "tool" || !event.error) return;
-		this.#toolErrors.push(event.error.message);
-		if (/permission check failed|user denied permission/i.test(event.error.message)) this.#deniedTools.add(event.name);
+		if (display.as === "hidden" || this.#cards.isOldNews(event)) return;
+		if (display.as === "card") this.#cards.open(event, this.#segment.stream, display.tool);
+		else this.#cards.writeLine(event, this.#segment.stream);
 	}
 
 	#park(): void {
@@ -282,25 +234,16 @@ export class Turn implements LinkConsumer {
 		this.#segment.stream.done("toolUse");
 	}
 
-	#hasUnsettledCalls(): boolean {
-		return [...this.#openCalls.values()].some((callId) => this.#options.steps.isOpen(callId));
-	}
-
-	/** agy went on without the step's end: it runs in the background, or its end will never be reported. */
-	#leaveStepsBehind(): void {
-		for (const callId of this.#openCalls.values()) {
-			this.#options.steps.settle(callId, {
-				state: "background",
-				output: "Still running when agy went on.",
-				durationMs: null,
-			});
-		}
-	}
-
 	#whenResumed(): Promise<void> {
 		return new Promise<void>((resolve) => {
-			this.#resume = resolve;
+			this.#resumeDelivery = resolve;
 		}).then(() => this.#replayBacklog());
+	}
+
+	#letDeliveryGoOn(): void {
+		const resume = this.#resumeDelivery;
+		this.#resumeDelivery = null;
+		resume?.();
 	}
 
 	#replayBacklog(): void | Promise<void> {
@@ -312,33 +255,19 @@ export class Turn implements LinkConsumer {
 			this.#backlog.push(...events.slice(index + 1));
 			return pending;
 		}
-		if (this.#phase === "streaming" && this.#openCalls.size > 0) this.#park();
+		if (this.#phase === "streaming" && !this.#cards.isEmpty) this.#park();
 	}
 
 	#takeResult(result: TurnEndEvent): void {
 		this.#nameConversation(result.conversationId);
-		const missing = this.#missingText(result.text);
-		this.#text += missing;
-		this.#segment.stream.text(missing);
-		if (this.#followUps.length > 0 && result.status === "SUCCESS") {
-			this.#text = "";
-			this.#segment.stream.endBlock();
-			this.#options.link.submitMore(this.#options.encodePrompt(this.#followUps.splice(0).join("\n\n")));
+		this.#segment.stream.text(this.#record.completeText(result.text));
+		if (this.#followUps.length === 0 || result.status !== "SUCCESS") {
+			this.#end("result", { result });
 			return;
 		}
-		this.#end("result", { result });
-	}
-
-	/**
-	 * What the result holds and the deltas did not bring. Whether `response` is the whole turn or its last step is not
-	 * known, so only a clear continuation of either is added.
-	 */
-	#missingText(response: string): string {
-		if (this.#text === "") return response;
-		for (const streamed of [this.#text, this.#lastStepText.text]) {
-			if (response.length > streamed.length && response.startsWith(streamed)) return response.slice(streamed.length);
-		}
-		return "";
+		this.#segment.stream.endBlock();
+		this.#record.startAnswer();
+		this.#options.link.submitMore(this.#options.encodePrompt(this.#followUps.splice(0).join("\n\n")));
 	}
 
 	#nameConversation(conversationId: string): void {
@@ -347,44 +276,26 @@ export class Turn implements LinkConsumer {
 		this.#options.onConversation(conversationId);
 	}
 
-	#forgetCalls(): void {
-		for (const callId of this.#callIds) this.#options.steps.forget(callId);
-		this.#callIds = [];
-		this.#openCalls = new Map();
-	}
-
 	#end(cause: TurnEvidence["cause"], more: Partial<TurnEvidence> = {}): void {
 		if (this.#phase === "ended") return;
 		const wasParked = this.#phase === "parked";
 		this.#phase = "ended";
 		this.#silence.stop();
 		this.#cap.stop();
-		this.#leaveStepsBehind();
-		const verdict = judge({
-			cause,
-			result: null,
-			sawOutput: this.#sawOutput,
-			sawText: this.#text !== "",
-			deniedTools: [...this.#deniedTools],
-			toolErrors: this.#toolErrors,
-			stderr: this.#options.link.stderrTail,
-			exit: null,
-			laneError: null,
-			rejected: this.#rejected,
-			timeoutMin: 0,
-			...more,
-		});
+		this.#cards.leaveBehind();
+		const leftToolsRunning = this.#cards.hasLeftBehind;
+		const verdict = judge(this.#record.evidence(cause, this.#options.link.stderrTail, { leftToolsRunning, ...more }));
 		if (wasParked) this.#untoldVerdict = verdict;
 		else this.#tell(this.#segment.stream, verdict);
-		this.#resume?.();
+		this.#letDeliveryGoOn();
 		this.#options.onEnd(verdict);
 	}
 
 	#tell(stream: PiStream, verdict: Verdict): void {
-		this.#forgetCalls();
+		this.#cards.release();
 		const undelivered = this.#followUps.length === 0 ? "" : `\nNot delivered to agy: ${this.#followUps.join("\n")}`;
-		if (verdict.stop === "stop") stream.done("stop");
-		else stream.fail(verdict.stop, toErrorMessage(verdict) + undelivered);
+		if (verdict.stop === "stop" && undelivered === "") stream.done("stop");
+		else stream.fail(verdict.stop === "aborted" ? "aborted" : "error", toErrorMessage(verdict) + undelivered);
 	}
 }
 

@@ -14,7 +14,7 @@ import { redact } from "./redact.ts";
 
 export type TurnEvidence = {
 	/** What made the turn end. */
-	readonly cause: "result" | "exited" | "lane-lost" | "aborted" | "silent" | "too-long";
+	readonly cause: "result" | "exited" | "lane-lost" | "aborted" | "silent" | "too-long" | "hook-failed";
 	readonly result: TurnEndEvent | null;
 	/** agy said or did anything: text, a tool, a model call. */
 	readonly sawOutput: boolean;
@@ -28,6 +28,10 @@ export type TurnEvidence = {
 	readonly laneError: AgyError | null;
 	/** The first line that was not agy's protocol. */
 	readonly rejected: { readonly reason: RejectReason; readonly sample: string } | null;
+	/** What an extension's hook failed with; "" for the other causes. */
+	readonly hookError: string;
+	/** A tool of agy has not ended: what the process reports next may belong to it. */
+	readonly leftToolsRunning: boolean;
 	/** Minutes of the timer that ended the turn; 0 for the others. */
 	readonly timeoutMin: number;
 };
@@ -48,6 +52,7 @@ export type VerdictKind =
 	| "input-rejected"
 	| "failed"
 	| "crashed"
+	| "hook-failed"
 	| "no-protocol"
 	| "timed-out";
 
@@ -149,6 +154,14 @@ export function judge(evidence: TurnEvidence): Verdict {
 				"",
 				{ keepsProcess: false },
 			);
+		case "hook-failed":
+			return verdict(
+				"hook-failed",
+				"error",
+				"The turn was stopped because the hook of another extension that watches providers failed.",
+				evidence.hookError,
+				{ keepsProcess: false },
+			);
 		case "exited":
 			return judgeExit(evidence);
 		case "result":
@@ -189,7 +202,7 @@ function judgeResult(evidence: TurnEvidence, result: TurnEndEvent | null): Verdi
 			{ keepsProcess: false, keepsConversation: false },
 		);
 	}
-	return verdict("complete", "stop", "", "", {});
+	return verdict("complete", "stop", "", "", { keepsProcess: !evidence.leftToolsRunning });
 }
 
 function judgeFailure(evidence: TurnEvidence, result: TurnEndEvent | null): Verdict {
@@ -198,7 +211,9 @@ function judgeFailure(evidence: TurnEvidence, result: TurnEndEvent | null): Verd
 		return verdict("cancelled", "aborted", "agy cancelled the turn.", error, { keepsProcess: false });
 	}
 	// Up to agy 1.1.19 one failed tool made the whole turn an error, with a full answer.
-	if (evidence.sawText && evidence.toolErrors.includes(error)) return verdict("complete", "stop", "", "", {});
+	if (evidence.sawText && evidence.toolErrors.includes(error)) {
+		return verdict("complete", "stop", "", "", { keepsProcess: !evidence.leftToolsRunning });
+	}
 	const known = ERROR_CLASSES.find(({ pattern }) => pattern.test(error));
 	if (known) return verdict(known.kind, "error", known.summary(error), error, { keepsProcess: false });
 	const status = result?.status || "no status";

@@ -9,36 +9,48 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { ProcessIdentity } from "./proof.ts";
 
 /**
- * Lines: `+ pid start` starts guarding, `- pid` ends it, `d dir` names a directory of sockets to remove.
- * Start times are compared in the form proof.ts makes them.
+ * Lines: `+ pid start` starts guarding, `- pid` ends it, `d dir` names a directory of sockets to remove. Start times are
+ * in the form proof.ts makes them. `family` lists a process with its group and everything that descends from it, so that
+ * what agy put into groups of its own is stopped too.
  */
-const SCRIPT = String.raw`
+const SCRIPT = `
 trap '' INT HUP TERM
-guarded=; dir=
-start_of() {
+guarded= dir=
+rows() {
 	if [ -r /proc/self/stat ]; then
-		stat=; read -r stat 2>/dev/null < "/proc/$1/stat" || return 1
-		set -- $(printf '%s' "$stat" | sed 's/^.*) //')
-		[ "$1" = Z ] && return 1
-		printf '%s' "${"$"}{20}"
+		cat /proc/[0-9]*/stat 2>/dev/null | awk '{ pid = $1; sub(/^.*\\) /, ""); if ($1 != "Z") print pid, $2, $3, $20 }'
 	else
-		ps -o lstart= -p "$1" 2>/dev/null | sed 's/^ *//; s/ *$//; s/  */_/g'
+		ps -axo pid=,ppid=,pgid=,stat=,lstart= | awk '$4 !~ /^Z/ { print $1, $2, $3, $5 "_" $6 "_" $7 "_" $8 "_" $9 }'
 	fi
 }
-proven() { [ -n "$2" ] && [ "$(start_of "$1")" = "$2" ]; }
+family() {
+	rows | awk -v guarded="$1" '
+		BEGIN { count = split(guarded, entries, " "); for (i = 1; i <= count; i++) { split(entries[i], part, "="); root[part[1]] = part[2] } }
+		{ parent[$1] = $2; group[$1] = $3; start[$1] = $4; if (($1 in root) && root[$1] == $4) proven[$1] }
+		END {
+			for (more = 1; more;) {
+				more = 0
+				for (pid in parent) if (!(pid in found) && ((pid in proven) || (group[pid] in proven) || (parent[pid] in found))) { found[pid]; more = 1 }
+			}
+			for (pid in found) print pid "=" start[pid]
+		}'
+}
+signal_all() {
+	current=" $(rows | awk '{ print $1 "=" $4 }' | tr '\\n' ' ')"
+	for entry in $2; do case $current in *" $entry "*) kill -"$1" "\${entry%%=*}" 2>/dev/null ;; esac; done
+}
 while read -r op pid start; do
 	case $op in
-		+) guarded="$guarded $pid:$start" ;;
-		-) rest=; for entry in $guarded; do [ "${"$"}{entry%%:*}" = "$pid" ] || rest="$rest $entry"; done; guarded=$rest ;;
+		+) guarded="$guarded $pid=$start" ;;
+		-) rest=; for entry in $guarded; do [ "\${entry%%=*}" = "$pid" ] || rest="$rest $entry"; done; guarded=$rest ;;
 		d) dir=$pid ;;
 	esac
 done
-for signal in TERM KILL; do
-	for entry in $guarded; do
-		if proven "${"$"}{entry%%:*}" "${"$"}{entry#*:}"; then kill -"$signal" -"${"$"}{entry%%:*}" 2>/dev/null; fi
-	done
-	[ -z "$guarded" ] || [ "$signal" = KILL ] || sleep 1
-done
+if [ -n "$guarded" ]; then
+	found=$(family "$guarded")
+	signal_all TERM "$found"
+	[ -z "$found" ] || { sleep 1; signal_all KILL "$found"; }
+fi
 [ -z "$dir" ] || { rm -f "$dir"/*.sock; rmdir "$dir"; } 2>/dev/null
 `;
 

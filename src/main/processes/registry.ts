@@ -79,7 +79,7 @@ function isSame(a: ProcessIdentity, b: ProcessIdentity): boolean {
 }
 
 function toEntries(file: JsonObject): readonly Entry[] {
-	const rows = file["processes"];
+	const rows = file.processes;
 	return Array.isArray(rows) ? (rows as unknown[]).filter(isEntry) : [];
 }
 

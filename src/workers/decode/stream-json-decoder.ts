@@ -62,10 +62,16 @@ export class StreamJsonDecoder {
 		if (this.#decodeRepeat(bytes)) return;
 		const source = bytes.toString("utf8");
 		const parsed = parse(source);
-		if (!parsed.ok) return this.#decodeBadLine(source, bytes.length);
+		if (!parsed.ok) {
+			this.#decodeBadLine(source, bytes.length);
+			return;
+		}
 		this.#rejectBroken();
 		const value = fields(parsed.value);
-		if (!value) return this.#reject("not-object", bytes.length, source);
+		if (!value) {
+			this.#reject("not-object", bytes.length, source);
+			return;
+		}
 		const events = toEvents(value);
 		this.#emit(events);
 		this.#learnRepeat(bytes, events);

@@ -28,7 +28,7 @@ const SILENT_STEP_TYPES: ReadonlySet<string> = new Set([
 
 /** Maps one line's value. Most lines give one event; a line may give several, or none when it says nothing new. */
 export function toEvents(line: Fields): readonly AgyEvent[] {
-	const name = text(line["event"]) || text(line["type"]);
+	const name = text(line.event) || text(line.type);
 	const payload = fields(line[name]) ?? line;
 	switch (name) {
 		case "init":
@@ -50,36 +50,36 @@ export function fields(value: unknown): Fields | null {
 function toReady(line: Fields, init: Fields): AgyEvent {
 	return {
 		kind: "ready",
-		conversationId: text(line["conversation_id"]) || text(init["conversation_id"]),
-		model: text(init["model"]),
-		permissionMode: text(init["permission_mode"]),
-		toolCount: list(init["tools"]).length,
+		conversationId: text(line.conversation_id) || text(init.conversation_id),
+		model: text(init.model),
+		permissionMode: text(init.permission_mode),
+		toolCount: list(init.tools).length,
 	};
 }
 
 function toTurnEnd(line: Fields, result: Fields): AgyEvent {
-	const usage = toUsage(result["usage"]);
+	const usage = toUsage(result.usage);
 	return {
 		kind: "turn-end",
-		status: text(result["status"]).toUpperCase(),
-		text: text(result["response"]),
-		error: errorMessage(result["error"]),
-		conversationId: text(result["conversation_id"]) || text(line["conversation_id"]),
-		turnCount: number(result["num_turns"]) ?? 0,
-		deniedActions: list(result["denied_actions"]).map((denied) => ({
-			action: text(fields(denied)?.["action"]) || text(denied),
-			displayName: text(fields(denied)?.["display_name"]),
+		status: text(result.status).toUpperCase(),
+		text: text(result.response),
+		error: errorMessage(result.error),
+		conversationId: text(result.conversation_id) || text(line.conversation_id),
+		turnCount: number(result.num_turns) ?? 0,
+		deniedActions: list(result.denied_actions).map((denied) => ({
+			action: text(fields(denied)?.action) || text(denied),
+			displayName: text(fields(denied)?.display_name),
 		})),
 		...(usage && { usage }),
 	};
 }
 
 function toStepEvents(step: Fields): readonly AgyEvent[] {
-	const type = text(step["step_type"]);
-	const index = number(step["step_index"]) ?? -1;
-	const state = toState(step["state"]);
+	const type = text(step.step_type);
+	const index = number(step.step_index) ?? -1;
+	const state = toState(step.state);
 	const events: AgyEvent[] = [];
-	if (state === null) events.push({ kind: "unknown", what: "step-state", name: text(step["state"]).slice(0, 80) });
+	if (state === null) events.push({ kind: "unknown", what: "step-state", name: text(step.state).slice(0, 80) });
 	switch (type) {
 		case "agent_response":
 			pushAgentEvents(events, step, index, state ?? "active");
@@ -97,49 +97,49 @@ function toStepEvents(step: Fields): readonly AgyEvent[] {
 }
 
 function pushAgentEvents(events: AgyEvent[], step: Fields, index: number, state: StepState): void {
-	const thinking = text(step["thinking_delta"]) || text(step["thought_text"]);
+	const thinking = text(step.thinking_delta) || text(step.thought_text);
 	if (thinking) events.push({ kind: "thinking", step: index, text: thinking });
-	const answer = text(step["text_delta"]) || text(step["response_text"]);
+	const answer = text(step.text_delta) || text(step.response_text);
 	if (answer) events.push({ kind: "text", step: index, text: answer });
 	if (state === "active") return;
-	const usage = toUsage(step["usage"]);
+	const usage = toUsage(step.usage);
 	events.push({ kind: "model-call", step: index, ...(usage && { usage }), ...durationOf(step) });
 }
 
 function toToolEvent(step: Fields, index: number, state: StepState): ToolEvent {
-	const info = fields(step["tool_info"]) ?? {};
-	const output = info["output"] ?? step["output"];
-	const failure = info["error"] ?? step["error"] ?? step["error_message"];
+	const info = fields(step.tool_info) ?? {};
+	const output = info.output ?? step.output;
+	const failure = info.error ?? step.error ?? step.error_message;
 	return {
 		kind: "tool",
 		step: index,
 		state,
-		name: text(step["tool_name"]) || text(info["name"]) || "tool",
-		args: toArgs(info["parameters"]),
+		name: text(step.tool_name) || text(info.name) || "tool",
+		args: toArgs(info.parameters),
 		...(output !== undefined &&
 			output !== null && { output: typeof output === "string" ? output : JSON.stringify(output) }),
 		...(failure !== undefined &&
 			failure !== null && {
-				error: { type: text(fields(failure)?.["type"]) || "TOOL_ERROR", message: errorMessage(failure) },
+				error: { type: text(fields(failure)?.type) || "TOOL_ERROR", message: errorMessage(failure) },
 			}),
 		...durationOf(step),
 	};
 }
 
 function toSubagentEvent(step: Fields, index: number, state: StepState): SubagentEvent {
-	const info = fields(step["subagent_info"]) ?? {};
-	const agents = Array.isArray(info["subagents"]) ? info["subagents"] : [info];
+	const info = fields(step.subagent_info) ?? {};
+	const agents = Array.isArray(info.subagents) ? info.subagents : [info];
 	return {
 		kind: "subagent",
 		step: index,
 		state,
 		agents: agents.map((entry) => {
 			const agent = fields(entry) ?? {};
-			const conversationId = text(agent["conversation_id"]);
+			const conversationId = text(agent.conversation_id);
 			return {
-				type: text(agent["type_name"]),
-				role: text(agent["role"]),
-				prompt: text(agent["initial_prompt"]),
+				type: text(agent.type_name),
+				role: text(agent.role),
+				prompt: text(agent.initial_prompt),
 				...(conversationId && { conversationId }),
 			};
 		}),
@@ -148,7 +148,7 @@ function toSubagentEvent(step: Fields, index: number, state: StepState): Subagen
 }
 
 function toSilentEvent(step: Fields, index: number, type: string): AgyEvent {
-	const usage = toUsage(step["usage"]);
+	const usage = toUsage(step.usage);
 	if (SILENT_STEP_TYPES.has(type)) return { kind: "notice", step: index, type, ...(usage && { usage }) };
 	return { kind: "unknown", what: "step-type", name: type.slice(0, 80), ...(usage && { usage }) };
 }
@@ -171,10 +171,10 @@ function toUsage(value: unknown): TokenUsage | null {
 	const usage = fields(value);
 	if (!usage) return null;
 	return {
-		input: number(usage["input_tokens"]) ?? 0,
-		output: number(usage["output_tokens"]) ?? 0,
-		thinking: number(usage["thinking_tokens"]) ?? 0,
-		cacheRead: number(usage["cache_read_tokens"]) ?? 0,
+		input: number(usage.input_tokens) ?? 0,
+		output: number(usage.output_tokens) ?? 0,
+		thinking: number(usage.thinking_tokens) ?? 0,
+		cacheRead: number(usage.cache_read_tokens) ?? 0,
 	};
 }
 
@@ -192,14 +192,14 @@ function parseJson(source: string): JsonValue | undefined {
 }
 
 function durationOf(step: Fields): { readonly durationMs?: number } {
-	const seconds = number(step["duration_seconds"]);
+	const seconds = number(step.duration_seconds);
 	return seconds === null ? {} : { durationMs: seconds * 1000 };
 }
 
 function errorMessage(value: unknown): string {
 	if (typeof value === "string") return value;
 	const error = fields(value);
-	return error ? text(error["message"]) || JSON.stringify(error) : "";
+	return error ? text(error.message) || JSON.stringify(error) : "";
 }
 
 function text(value: unknown): string {
