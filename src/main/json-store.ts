@@ -6,15 +6,10 @@
 
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import type { JsonObject } from "../shared/events.ts";
-import { isAlive, ownIdentity, type ProcessIdentity } from "./processes/proof.ts";
-
-const LOCK_RETRY_MS = 15;
-/** Writing takes milliseconds; a lock older than this whose owner cannot be read belongs to a process that was killed. */
-const LOCK_STALE_MS = 5_000;
+import { lock } from "./file-lock.ts";
 
 export class JsonStore {
 	readonly path: string;
@@ -39,7 +34,7 @@ export class JsonStore {
 	}
 
 	/** Reads, changes and replaces the file under the lock. Updates of one store run in the order they were asked for. */
-	update(change: (current: JsonObject) => JsonObject): Promise<void> {
+	update(change: (current: JsonObject) => JsonObject | Promise<JsonObject>): Promise<void> {
 		const result = this.#queue.then(() => this.#updateLocked(change));
 		this.#queue = result.catch(() => {}); // The caller of the failed update was told; the next one starts afresh.
 		return result;
@@ -50,14 +45,14 @@ export class JsonStore {
 		await this.#queue;
 	}
 
-	async #updateLocked(change: (current: JsonObject) => JsonObject): Promise<void> {
+	async #updateLocked(change: (current: JsonObject) => JsonObject | Promise<JsonObject>): Promise<void> {
 		await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
 		const release = await lock(`${this.path}.lock`);
 		try {
 			const source = await readFile(this.path, "utf8").catch(() => null); // Missing is the same as empty.
 			const current = source === null ? {} : toObject(source);
 			if (current === null) await rename(this.path, `${this.path}.damaged-${randomUUID().slice(0, 8)}`);
-			await replace(this.path, `${JSON.stringify(change(current ?? {}), null, "\t")}\n`);
+			await replace(this.path, `${JSON.stringify(await change(current ?? {}), null, "\t")}\n`);
 		} finally {
 			await release();
 		}
@@ -82,30 +77,4 @@ async function replace(path: string, content: string): Promise<void> {
 		await rm(temporary, { force: true });
 		throw error;
 	}
-}
-
-async function lock(path: string): Promise<() => Promise<void>> {
-	const owner = JSON.stringify(await ownIdentity());
-	for (;;) {
-		try {
-			const file = await open(path, "wx", 0o600);
-			await file.writeFile(owner);
-			await file.close();
-			return () => rm(path, { force: true });
-		} catch (error) {
-			if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-		}
-		if (await isStale(path)) await rm(path, { force: true });
-		else await delay(LOCK_RETRY_MS);
-	}
-}
-
-async function isStale(path: string): Promise<boolean> {
-	const owner = toObject(await readFile(path, "utf8").catch(() => "")) as ProcessIdentity | null; // Gone: not stale.
-	if (owner) return !(await isAlive(owner));
-	const age = await stat(path).then(
-		(file) => Date.now() - file.mtimeMs,
-		() => 0, // Released in between.
-	);
-	return age > LOCK_STALE_MS;
 }

@@ -81,5 +81,18 @@ export const LINK_IDLE_MS = 10 * 60_000;
 export const INACTIVITY_TIMEOUT_MIN = 5;
 /** A whole turn without a terminal to stop it from, in minutes. */
 export const HEADLESS_TURN_TIMEOUT_MIN = 20;
+/** agy silently drops a message above about 25 KB; counted in bytes of the encoded line. */
+export const MAX_PROMPT_LINE_BYTES = 20_000;
+/** pi's transcript in a context file: some 100,000 tokens. */
+export const TRANSCRIPT_CHARS = 400_000;
+export const TRANSCRIPT_TOOL_RESULT_CHARS = 4_000;
+/** What agy missed, beside a prompt. */
+export const DIGEST_CHARS = 8_000;
+/** A resumed agy names its conversation before it reads a prompt, 5 to 12 s after its start; older ones only afterwards. */
+export const READY_WAIT_MS = 15_000;
+/** With a tool running and agy silent for this long, its transcript is looked at for a finished answer. */
+export const WITHHELD_AFTER_MS = 3_000;
+export const TRANSCRIPT_POLL_MS = 1_000;
+export const TRANSCRIPT_TAIL_BYTES = 512 * 1024;
 /** agy's own print timeout is set out of the way of ours. */
 export const PRINT_TIMEOUT = "24h";

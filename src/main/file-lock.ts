@@ -1,0 +1,82 @@
+/**
+ * A lock between pi processes: a file that exists while it is held and names its owner. The lock of an owner that is
+ * proven dead is taken over.
+ */
+
+import { randomUUID } from "node:crypto";
+import { link, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
+import { isAlive, ownIdentity, type ProcessIdentity } from "./processes/proof.ts";
+
+const RETRY_MS = 15;
+/** A take-over lasts microseconds; its mark outlives this only when its maker was killed in the middle. */
+const TAKE_OVER_STALE_MS = 5_000;
+
+export type Release = () => Promise<void>;
+
+/** Waits for the lock. The directory must exist. */
+export async function lock(path: string): Promise<Release> {
+	for (;;) {
+		const release = await tryLock(path);
+		if (release) return release;
+		await delay(RETRY_MS);
+	}
+}
+
+/** The lock, or null while somebody else alive holds it. */
+export async function tryLock(path: string): Promise<Release | null> {
+	const owner = JSON.stringify(await ownIdentity());
+	if (await createWith(path, owner)) return () => rm(path, { force: true });
+	if (!(await isAbandoned(path))) return null;
+	await removeAbandoned(path);
+	return (await createWith(path, owner)) ? () => rm(path, { force: true }) : null;
+}
+
+/** Creates the file with its whole content, or not at all. */
+async function createWith(path: string, content: string): Promise<boolean> {
+	const draft = `${path}.${process.pid}.${randomUUID().slice(0, 8)}.tmp`;
+	await writeFile(draft, content, { mode: 0o600 });
+	try {
+		await link(draft, path);
+		return true;
+	} catch (error) {
+		if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+		throw error;
+	} finally {
+		await rm(draft, { force: true });
+	}
+}
+
+/** One process at a time looks again and removes, or the lock that another has just taken over would be removed. */
+async function removeAbandoned(path: string): Promise<void> {
+	const mark = `${path}.takeover`;
+	if (!(await createWith(mark, ""))) {
+		const ageMs = await stat(mark).then(
+			(file) => Date.now() - file.mtimeMs,
+			() => 0, // Its maker is done.
+		);
+		if (ageMs > TAKE_OVER_STALE_MS) await rm(mark, { force: true });
+		return;
+	}
+	try {
+		if (await isAbandoned(path)) await rm(path, { force: true });
+	} finally {
+		await rm(mark, { force: true });
+	}
+}
+
+async function isAbandoned(path: string): Promise<boolean> {
+	const source = await readFile(path, "utf8").catch(() => null); // Released in between: nothing to take over.
+	if (source === null) return false;
+	const owner = toIdentity(source);
+	return owner === null || !(await isAlive(owner));
+}
+
+function toIdentity(source: string): ProcessIdentity | null {
+	try {
+		const { pid, startTime } = JSON.parse(source) as Partial<ProcessIdentity>;
+		return typeof pid === "number" && typeof startTime === "string" ? { pid, startTime } : null;
+	} catch {
+		return null; // Not written by us, or by a version that is gone: nobody holds it.
+	}
+}
