@@ -82,11 +82,11 @@ export class LanePool {
 	async acquire(kind: LaneKind): Promise<Lane> {
 		if (this.#closing) throw new AgyError("lane-down", "The worker lanes are shut down.");
 		if (this.#down) throw this.#down;
-		const lanes = [...this.#lanes].filter((lane) => lane.kind === kind).sort((a, b) => a.linkCount - b.linkCount);
+		const lanes = [...this.#lanes].filter((lane) => lane.kind === kind).sort((a, b) => a.load - b.load);
 		const [idlest] = lanes;
 		const lane =
-			idlest && (idlest.linkCount < LINKS_PER_LANE || lanes.length >= this.#maxLanes) ? idlest : this.#startLane(kind);
-		await lane.up;
+			idlest && (idlest.load < LINKS_PER_LANE || lanes.length >= this.#maxLanes) ? idlest : this.#startLane(kind);
+		await lane.waitUntilUp();
 		return lane;
 	}
 
@@ -159,6 +159,8 @@ export class Lane {
 	readonly #log: (level: LogLevel, text: string) => void;
 	#end: (reason: AgyError) => void = () => {};
 	readonly #task: Promise<void>;
+	/** Callers of acquire that wait for the start and will each open a link. */
+	#waiting = 0;
 	#outgoing: LaneCommand[] = [];
 	#seq = 0;
 	#isClosing = false;
@@ -197,6 +199,20 @@ export class Lane {
 
 	get linkCount(): number {
 		return this.#receivers.size;
+	}
+
+	/** Its links and those about to be opened: a fan-out of sessions comes while the lane still starts. */
+	get load(): number {
+		return this.#receivers.size + this.#waiting;
+	}
+
+	async waitUntilUp(): Promise<void> {
+		this.#waiting++;
+		try {
+			await this.up;
+		} finally {
+			this.#waiting--;
+		}
 	}
 
 	/** From here on `receiver` gets what the lane reports about `link`. `token` names the link to its pipes. */

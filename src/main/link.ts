@@ -134,6 +134,7 @@ export class Link {
 		this.#stderrTail = "";
 		this.turns++;
 		this.#lane.send({ kind: "write", link: this.#id, text });
+		this.#deliver();
 	}
 
 	/** Sends one more prompt within the same turn of pi. */
@@ -147,6 +148,7 @@ export class Link {
 		this.#isBusy = false;
 		this.lastUsedMs = performance.now();
 		if (this.#state === "running") this.#state = "idle";
+		this.#deliver();
 	}
 
 	/** Ends the process: an idle one by closing its stdin, a busy one with an interrupt. Resolves when it is gone. */
@@ -155,6 +157,7 @@ export class Link {
 		const first = this.#isBusy ? "interrupt" : "eof";
 		this.#state = "closing";
 		this.#consumer = null;
+		this.#isDelivering = false; // Nobody waits for the consumer any more, who may never be done.
 		this.#lane.send({ kind: "end-input", link: this.#id });
 		this.#deliver(); // Whatever a consumer held back is acknowledged, so that agy can write its last words.
 		void this.#process?.stop(first);
@@ -177,8 +180,13 @@ export class Link {
 		this.#checkEnd();
 	}
 
+	/** Until the first prompt everything waits: what agy says at its start, and why it leaves, is that turn's. */
+	get #isUnclaimed(): boolean {
+		return this.#state === "running" && this.turns === 0;
+	}
+
 	#deliver(): void {
-		if (this.#isDelivering && this.#consumer) return;
+		if (this.#isUnclaimed || (this.#isDelivering && this.#consumer)) return;
 		let consumedSeq = 0;
 		for (let next = this.#queue.shift(); next; next = this.#queue.shift()) {
 			const { message, seq } = next;

@@ -148,7 +148,7 @@ function toRows(file: JsonObject): readonly ModelRow[] {
 	const rows = file.rows;
 	if (!Array.isArray(rows)) return [];
 	return (rows as unknown[]).filter((row): row is ModelRow => {
-		const { slug, name } = row as { slug?: unknown; name?: unknown };
+		const { slug, name } = (row ?? {}) as { readonly slug?: unknown; readonly name?: unknown };
 		return typeof slug === "string" && typeof name === "string";
 	});
 }

@@ -7,6 +7,8 @@ export class Timer {
 	readonly #onFire: () => void;
 	#timeout: NodeJS.Timeout | undefined;
 	#lastTouchMs = 0;
+	/** What had passed since the last touch when it was paused. */
+	#spentMs = 0;
 
 	/** A `timeoutMs` of 0 never fires. */
 	constructor(timeoutMs: number, onFire: () => void) {
@@ -14,9 +16,10 @@ export class Timer {
 		this.#onFire = onFire;
 	}
 
+	/** Gives the whole time, also after a pause. */
 	start(): void {
-		this.touch();
-		if (this.#timeoutMs > 0) this.#wait(this.#timeoutMs);
+		this.#spentMs = 0;
+		this.#run();
 	}
 
 	touch(): void {
@@ -24,18 +27,25 @@ export class Timer {
 	}
 
 	pause(): void {
-		clearTimeout(this.#timeout);
-		this.#timeout = undefined;
+		if (this.#timeout === undefined) return;
+		this.#spentMs = performance.now() - this.#lastTouchMs;
+		this.stop();
 	}
 
-	/** Starts anew after a pause. */
+	/** Goes on with what was left at the pause. */
 	resume(): void {
-		if (this.#timeout === undefined) this.start();
+		if (this.#timeout === undefined) this.#run();
 	}
 
 	/** For good. */
 	stop(): void {
-		this.pause();
+		clearTimeout(this.#timeout);
+		this.#timeout = undefined;
+	}
+
+	#run(): void {
+		this.#lastTouchMs = performance.now() - this.#spentMs;
+		if (this.#timeoutMs > 0) this.#wait(this.#timeoutMs - this.#spentMs);
 	}
 
 	#wait(ms: number): void {

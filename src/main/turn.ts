@@ -123,7 +123,7 @@ export class Turn implements LinkConsumer {
 		this.#phase = "streaming";
 		segment.stream.start();
 		segment.stream.setContextTokens(this.#record.contextTokens);
-		this.#silence.resume();
+		this.#silence.start();
 		this.#cap.resume();
 		if (this.#resumeDelivery) this.#letDeliveryGoOn();
 		else void this.#replayBacklog();
@@ -310,16 +310,14 @@ function movesOn(event: AgyEvent): boolean {
 
 /**
  * pi sends the prompt again when an error looks transient to it, and agy would get it twice. agy's own words stay out
- * then; they are in the log.
+ * then; they are in the log. Where our summary quotes such words, pi is told in its own that this is no such failure.
  */
 export function toErrorMessage({ summary, detail }: Verdict): string {
-	if (detail === "" || summary.includes(detail)) return summary;
-	const message = `${summary}\nagy: ${detail}`;
-	return isRetryableAssistantError({
-		role: "assistant",
-		stopReason: "error",
-		errorMessage: message,
-	} as AssistantMessage)
-		? summary
-		: message;
+	const message = detail === "" || summary.includes(detail) ? summary : `${summary}\nagy: ${detail}`;
+	if (!looksTransient(message)) return message;
+	return looksTransient(summary) ? `${summary} (It is not sent again: out of budget.)` : summary;
+}
+
+function looksTransient(errorMessage: string): boolean {
+	return isRetryableAssistantError({ role: "assistant", stopReason: "error", errorMessage } as AssistantMessage);
 }

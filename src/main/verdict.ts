@@ -72,8 +72,15 @@ export type Verdict = {
 
 type ErrorClass = { readonly kind: VerdictKind; readonly pattern: RegExp; readonly summary: (error: string) => string };
 
+const HOW_TO_ALLOW = "Allow it in agy's settings or set AGY_SKIP_PERMISSIONS=on.";
+
 /** In this order: an eligibility text may contain UNAVAILABLE, a quota text a code that looks like overload. */
 const ERROR_CLASSES: readonly ErrorClass[] = [
+	{
+		kind: "denied",
+		pattern: /permission check failed|user denied permission/i,
+		summary: () => `agy was not allowed to use a tool and stopped there. ${HOW_TO_ALLOW}`,
+	},
 	{
 		kind: "not-eligible",
 		pattern: /eligibility check failed|FAILED_PRECONDITION|location is not supported/i,
@@ -188,7 +195,7 @@ function judgeResult(evidence: TurnEvidence, result: TurnEndEvent | null): Verdi
 		return verdict(
 			"denied",
 			"error",
-			`agy was not allowed to use ${what} and ended without an answer. Allow it in agy's settings or set AGY_SKIP_PERMISSIONS=on.`,
+			`agy was not allowed to use ${what} and gave no answer. ${HOW_TO_ALLOW}`,
 			"",
 			{},
 		);

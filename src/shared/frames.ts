@@ -3,7 +3,8 @@
  * and byte arrays only, so that any other tool can read a captured frame. The only msgpackr import.
  */
 
-import { Packr } from "msgpackr";
+// Not the main entry: that one loads a native string extractor, which is slower on frames that carry text beyond ASCII.
+import { Packr } from "msgpackr/pack";
 
 const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true, moreTypes: false, variableMapSize: true });
 
@@ -12,7 +13,7 @@ const packr = new Packr({ useRecords: false, encodeUndefinedAsNil: true, moreTyp
  * buffer; this is the one copy.
  */
 export function encode(value: unknown): Uint8Array<ArrayBuffer> {
-	return Uint8Array.from(packr.pack(value));
+	return new Uint8Array(packr.pack(value));
 }
 
 /** Decodes one value. Throws on torn or foreign bytes; the caller names the port they came from. */

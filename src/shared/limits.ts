@@ -10,6 +10,8 @@ export const CONTRACT_VERSION = 1;
 
 /** agy promises no line limit; tool output makes lines of several MiB. Beyond this a line is dropped to its LF. */
 export const MAX_LINE_BYTES = 32 * 1024 * 1024;
+/** Levels of a step's arguments that are kept: more than any tool has, far less than an encoder's stack takes. */
+export const MAX_NESTING = 100;
 /** How much of a rejected line is shown to a person. */
 export const REJECTED_SAMPLE_CHARS = 120;
 /** The end of agy's stderr that is kept for error messages. */

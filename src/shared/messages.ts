@@ -42,7 +42,7 @@ export type LaneMessage =
 	| { readonly kind: "stderr"; readonly link: LinkId; readonly text: string }
 	/** stdin could not be written (the process is gone or does not read). */
 	| { readonly kind: "input-failed"; readonly link: LinkId; readonly message: string }
-	/** stdout has ended and everything before it was reported. Last message of a link. */
+	/** stdout and stderr have ended and everything before was reported. Last message of a link. */
 	| { readonly kind: "output-ended"; readonly link: LinkId }
 	| { readonly kind: "log"; readonly level: LogLevel; readonly text: string };
 

@@ -5,7 +5,8 @@
  * 1. The link is opened by a command, before its pipes exist; what is written early waits.
  * 2. Each pipe is attached as main connects it.
  * 3. stdout is decoded chunk by chunk; above the high-water mark both output pipes are paused, below the low one resumed.
- * 4. stdout ends: the decoder is flushed, `output-ended` is reported, nothing follows.
+ * 4. stdout and stderr end: the decoder is flushed, `output-ended` is reported, nothing follows. It waits for stderr, because
+ *    why an agy has left stands there.
  * 5. `close` destroys what is left. It may come at any time and twice.
  */
 
@@ -39,6 +40,8 @@ export class Link {
 	readonly #pipes = new Map<PipeName, Socket>();
 	readonly #unsent: string[] = [];
 	readonly #stderrText = new StringDecoder("utf8");
+	/** Of stdout and stderr. */
+	#openOutputs = 2;
 	#inputEnding = false;
 	#rejected: Rejected | null = null;
 	#paused = false;
@@ -120,14 +123,15 @@ export class Link {
 		socket.on("data", (chunk) => this.#decode(chunk));
 		socket.on("error", () => {}); // A reset by a killed process; `close` follows and ends the output.
 		socket.on("end", () => socket.destroy());
-		socket.on("close", () => this.#endOutput());
+		socket.on("close", () => this.#endStdout());
 		if (first.length > 0) this.#decode(first);
 	}
 
 	#attachStderr(socket: Socket, first: Buffer): void {
 		socket.on("data", (chunk) => this.#reportStderr(chunk));
-		socket.on("error", () => {}); // As on stdout; the end of stderr is of no interest.
+		socket.on("error", () => {}); // As on stdout.
 		socket.on("end", () => socket.destroy());
+		socket.on("close", () => this.#endOutput());
 		if (first.length > 0) this.#reportStderr(first);
 	}
 
@@ -145,10 +149,16 @@ export class Link {
 		this.#endChunk(chunk.length);
 	}
 
-	#endOutput(): void {
+	#endStdout(): void {
 		if (this.#state !== "open") return;
 		this.#decoder.end();
 		this.#reportRejected();
+		this.#outbox.flush();
+		this.#endOutput();
+	}
+
+	#endOutput(): void {
+		if (--this.#openOutputs > 0 || this.#state !== "open") return;
 		this.#state = "ended";
 		this.#outbox.message({ kind: "output-ended", link: this.#id });
 		this.#outbox.flush();

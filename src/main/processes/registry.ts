@@ -4,22 +4,30 @@
  * processes nobody holds any more.
  */
 
+import { rm } from "node:fs/promises";
+import { basename, isAbsolute } from "node:path";
 import type { JsonObject, JsonValue } from "../../shared/events.ts";
 import type { JsonStore } from "../json-store.ts";
 import { Guardian } from "./guardian.ts";
 import { familyOf, isAlive, ownIdentity, type ProcessIdentity } from "./proof.ts";
 import { stopFamily } from "./stop.ts";
 
-type Entry = ProcessIdentity & { readonly owner: ProcessIdentity };
+type Entry = ProcessIdentity & {
+	readonly owner: ProcessIdentity;
+	/** The owner's directory of sockets. */
+	readonly socketDir?: string;
+};
 
 export class ProcessRegistry {
 	readonly #store: JsonStore;
 	readonly #guardian: Guardian;
+	readonly #socketDir: string;
 	readonly #running = new Map<number, ProcessIdentity>();
 	readonly #onError: (error: unknown) => void;
 
 	constructor(store: JsonStore, socketDir: string, onError: (error: unknown) => void) {
 		this.#store = store;
+		this.#socketDir = socketDir;
 		this.#guardian = new Guardian(socketDir);
 		this.#onError = onError;
 	}
@@ -33,7 +41,7 @@ export class ProcessRegistry {
 		this.#running.set(identity.pid, identity);
 		this.#guardian.guard(identity);
 		const owner = await ownIdentity();
-		await this.#update((entries) => [...entries, { ...identity, owner }]);
+		await this.#update((entries) => [...entries, { ...identity, owner, socketDir: this.#socketDir }]);
 	}
 
 	/** The process has been reaped. */
@@ -52,6 +60,9 @@ export class ProcessRegistry {
 		const families: ProcessIdentity[] = [];
 		for (const orphan of orphaned) if (await isAlive(orphan)) families.push(...(await familyOf(orphan.pid)));
 		await stopFamily(families);
+		for (const { socketDir } of orphaned) {
+			if (isSocketDir(socketDir)) await rm(socketDir, { recursive: true, force: true });
+		}
 		await this.#update((current) => current.filter((entry) => !orphaned.some((orphan) => isSame(entry, orphan))));
 		return families.length;
 	}
@@ -81,6 +92,11 @@ function isSame(a: ProcessIdentity, b: ProcessIdentity): boolean {
 function toEntries(file: JsonObject): readonly Entry[] {
 	const rows = file.processes;
 	return Array.isArray(rows) ? (rows as unknown[]).filter(isEntry) : [];
+}
+
+/** Looks like what hub.ts makes: nothing else is ever removed, whatever the file says. */
+function isSocketDir(path: unknown): path is string {
+	return typeof path === "string" && isAbsolute(path) && /^pi-agy-\w{6}$/.test(basename(path));
 }
 
 function isEntry(value: unknown): value is Entry {

@@ -20,6 +20,7 @@ export type DecoderSink = {
 
 const DELTA_KEY = Buffer.from('"text_delta":');
 const DELTA_END = '"}}';
+const PROBE = "\u00b7 probe \u00b7";
 const FRAME_STARTS = ['{"event":', '{"type":'];
 
 export class StreamJsonDecoder {
@@ -82,8 +83,8 @@ export class StreamJsonDecoder {
 		if (!prefix || this.#broken !== null || bytes.length <= prefix.length) return false;
 		if (bytes.compare(prefix, 0, prefix.length, 0, prefix.length) !== 0) return false;
 		const text = parseDeltaTail(bytes.toString("utf8", prefix.length));
-		if (text === null) return false;
-		if (text !== "") this.#sink.event({ kind: "text", step: this.#repeatStep, text });
+		if (text === null || text === "") return false;
+		this.#sink.event({ kind: "text", step: this.#repeatStep, text });
 		return true;
 	}
 
@@ -93,7 +94,11 @@ export class StreamJsonDecoder {
 		const key = bytes.lastIndexOf(DELTA_KEY);
 		if (key === -1) return;
 		const prefixEnd = key + DELTA_KEY.length;
-		if (parseDeltaTail(bytes.toString("utf8", prefixEnd)) !== event.text) return;
+		if (parseDeltaTail(bytes.toString("utf8", prefixEnd)) === null) return;
+		// Another text in its place must come out as that text, or the last string is not the one that counts.
+		const probe = parse(`${bytes.toString("utf8", 0, prefixEnd)}"${PROBE}${DELTA_END}`);
+		const probed = probe.ok ? toEvents(fields(probe.value) ?? {})[0] : undefined;
+		if (probed?.kind !== "text" || probed.text !== PROBE) return;
 		this.#repeatPrefix = Buffer.from(bytes.subarray(0, prefixEnd));
 		this.#repeatStep = event.step;
 	}

@@ -13,6 +13,7 @@ import type {
 	TokenUsage,
 	ToolEvent,
 } from "../../shared/events.ts";
+import { MAX_NESTING } from "../../shared/limits.ts";
 
 type Fields = { readonly [key: string]: unknown };
 
@@ -79,7 +80,10 @@ function toStepEvents(step: Fields): readonly AgyEvent[] {
 	const index = number(step.step_index) ?? -1;
 	const state = toState(step.state);
 	const events: AgyEvent[] = [];
-	if (state === null) events.push({ kind: "unknown", what: "step-state", name: text(step.state).slice(0, 80) });
+	if (state === null) {
+		const usage = type === "agent_response" ? toUsage(step.usage) : null; // Other steps bring it themselves.
+		events.push({ kind: "unknown", what: "step-state", name: text(step.state).slice(0, 80), ...(usage && { usage }) });
+	}
 	switch (type) {
 		case "agent_response":
 			pushAgentEvents(events, step, index, state ?? "active");
@@ -117,7 +121,7 @@ function toToolEvent(step: Fields, index: number, state: StepState): ToolEvent {
 		name: text(step.tool_name) || text(info.name) || "tool",
 		args: toArgs(info.parameters),
 		...(output !== undefined &&
-			output !== null && { output: typeof output === "string" ? output : JSON.stringify(output) }),
+			output !== null && { output: typeof output === "string" ? output : toJson(output) }),
 		...(failure !== undefined &&
 			failure !== null && {
 				error: { type: text(fields(failure)?.type) || "TOOL_ERROR", message: errorMessage(failure) },
@@ -180,7 +184,19 @@ function toUsage(value: unknown): TokenUsage | null {
 
 function toArgs(value: unknown): JsonObject {
 	const parsed = typeof value === "string" ? parseJson(value) : value;
-	return (fields(parsed) ?? {}) as JsonObject;
+	return toShallow(fields(parsed) ?? {}) as JsonObject;
+}
+
+function toJson(value: unknown): string {
+	return JSON.stringify(toShallow(value));
+}
+
+/** Encoders recurse, and what a model nests can be deeper than a stack: the rest is cut. */
+function toShallow(value: unknown, levels = MAX_NESTING): JsonValue {
+	if (typeof value !== "object" || value === null) return value as JsonValue;
+	if (levels === 0) return "…";
+	if (Array.isArray(value)) return value.map((entry) => toShallow(entry, levels - 1));
+	return Object.fromEntries(Object.entries(value).map(([key, entry]) => [key, toShallow(entry, levels - 1)]));
 }
 
 function parseJson(source: string): JsonValue | undefined {
@@ -199,7 +215,7 @@ function durationOf(step: Fields): { readonly durationMs?: number } {
 function errorMessage(value: unknown): string {
 	if (typeof value === "string") return value;
 	const error = fields(value);
-	return error ? text(error.message) || JSON.stringify(error) : "";
+	return error ? text(error.message) || toJson(error) : "";
 }
 
 function text(value: unknown): string {

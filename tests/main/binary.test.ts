@@ -1,0 +1,170 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { BinaryProbe, compareVersions } from "../../src/main/binary.ts";
+import { type Config, loadConfig } from "../../src/main/config.ts";
+import { JsonStore } from "../../src/main/json-store.ts";
+import { ProcessRegistry } from "../../src/main/processes/registry.ts";
+import { MIN_AGY_VERSION, WARN_AGY_VERSION } from "../../src/shared/limits.ts";
+import { writeProgram, writeScript } from "../support/executables.ts";
+import { Folder } from "../support/folder.ts";
+
+const folder = new Folder();
+let registry: ProcessRegistry;
+let probe: BinaryProbe;
+
+beforeEach(() => {
+	registry = new ProcessRegistry(new JsonStore(folder.at("processes.json")), folder.at("sockets"), (error) => {
+		throw error;
+	});
+	probe = new BinaryProbe(registry);
+});
+
+afterEach(() => registry.close());
+
+function configOf(bin: string | null, searchPath = "/usr/bin:/bin"): Config {
+	return loadConfig({ PI_CODING_AGENT_DIR: folder.path, PATH: searchPath, ...(bin !== null && { AGY_BIN: bin }) });
+}
+
+const find = (bin: string | null, searchPath?: string) => probe.find(configOf(bin, searchPath));
+
+describe("which agy", () => {
+	test("the one AGY_BIN names", async () => {
+		const path = writeScript(folder.at("my agy"), "echo 1.2.9");
+		expect(await find(path)).toMatchObject({ path, version: "1.2.9", warning: null });
+	});
+
+	test("the first on PATH that can be run", async () => {
+		for (const name of ["a", "b", "c"]) mkdirSync(folder.at(name));
+		writeProgram(folder.at("a", "agy"), "not executable", 0o644);
+		mkdirSync(folder.at("b", "agy"));
+		const path = writeScript(folder.at("c", "agy"), "echo 1.2.9");
+		const searchPath = ["missing", "a", "b", "c"].map((name) => folder.at(name)).join(":");
+		expect(await find(null, searchPath)).toMatchObject({ path });
+	});
+
+	test("a bare name in AGY_BIN is looked up on PATH", async () => {
+		const path = writeScript(folder.at("agy-next"), "echo 1.2.9");
+		expect(await find("agy-next", folder.path)).toMatchObject({ path });
+	});
+});
+
+describe("an agy that cannot be used", () => {
+	test.each<[string, () => string, string, string]>([
+		["is missing", () => folder.at("nowhere"), "agy-not-found", "which does not exist"],
+		["is a folder", () => folder.path, "agy-not-executable", "which is no file"],
+		[
+			"is not executable",
+			() => writeProgram(folder.at("agy"), "#!/bin/sh\necho 1.2.9", 0o644),
+			"agy-not-executable",
+			"which is not executable",
+		],
+		[
+			"is for another machine",
+			() => writeProgram(folder.at("agy"), "\x7fELF\x02\x01\x01"),
+			"agy-not-executable|bad-output",
+			"agy",
+		],
+		[
+			"is a web page",
+			() => writeProgram(folder.at("agy"), "<!DOCTYPE html>\n<html></html>\n"),
+			"agy-not-executable|bad-output",
+			"agy",
+		],
+		[
+			"has lost its interpreter",
+			() => writeProgram(folder.at("agy"), "#!/nowhere/sh\n"),
+			"agy-not-executable",
+			"cannot be run",
+		],
+		[
+			"prints something else",
+			() => writeScript(folder.at("agy"), "echo 'GNU agy, the silver tool'"),
+			"bad-output",
+			'it printed "GNU agy, the silver tool"',
+		],
+		[
+			"complains",
+			() => writeScript(folder.at("agy"), "echo 'no license' >&2; exit 1"),
+			"bad-output",
+			'it printed "no license"',
+		],
+		[
+			"prints nothing",
+			() => writeScript(folder.at("agy"), "exit 3"),
+			"bad-output",
+			"printed nothing and exited with code 3",
+		],
+		["prints without an end", () => writeScript(folder.at("agy"), "exec yes"), "agy-failed", "bytes of output"],
+		["is too old", () => writeScript(folder.at("agy"), "echo 1.1.14"), "agy-too-old", "agy 1.1.14 is too old"],
+	])("%s", async (_name, make, code, words) => {
+		const path = make();
+		await expect(find(path)).rejects.toMatchObject({
+			name: "AgyError",
+			code: expect.stringMatching(`^(${code})$`),
+			message: expect.stringContaining(words),
+		});
+	});
+
+	test("is nowhere on PATH: says how to get it", async () => {
+		await expect(find(null, folder.path)).rejects.toMatchObject({
+			code: "agy-not-found",
+			message: expect.stringMatching(/no `agy` on PATH.*AGY_BIN/),
+		});
+	});
+
+	test("shows no secret of what it printed", async () => {
+		const path = writeScript(folder.at("agy"), "echo 'Authorization: Bearer abcdefgh'");
+		await expect(find(path)).rejects.toMatchObject({ message: expect.not.stringContaining("abcdefgh") });
+	});
+
+	test("is asked again next time", async () => {
+		const path = writeScript(folder.at("agy"), `[ -e ${folder.at("fixed")} ] && echo 1.2.9 || exit 1`);
+		await expect(find(path)).rejects.toMatchObject({ code: "bad-output" });
+		mkdirSync(folder.at("fixed"));
+		expect(await find(path)).toMatchObject({ version: "1.2.9" });
+	});
+});
+
+describe("the version", () => {
+	test.each([
+		["1.2.12", "1.2.12", null],
+		["v1.3.0", "1.3.0", null],
+		[`\n ${WARN_AGY_VERSION}-beta (linux)`, WARN_AGY_VERSION, null],
+		[MIN_AGY_VERSION, MIN_AGY_VERSION, "has known defects"],
+		["1.1.21", "1.1.21", "has known defects"],
+	])("%j", async (printed, version, warning) => {
+		const path = writeScript(folder.at("agy"), `printf '%s\\n' '${printed}'`);
+		expect(await find(path)).toMatchObject({
+			version,
+			warning: warning === null ? null : expect.stringContaining(warning),
+		});
+	});
+
+	test("is asked once while the file is the same, also by several at once", async () => {
+		const path = writeScript(folder.at("agy"), `echo run >> ${folder.at("runs")}; echo 1.2.9`);
+		await Promise.all([find(path), find(path)]);
+		await find(path);
+		expect(readFileSync(folder.at("runs"), "utf8")).toBe("run\n");
+	});
+
+	test("is asked again when agy has replaced itself", async () => {
+		const path = writeScript(folder.at("agy"), "echo 1.2.7");
+		const before = await find(path);
+		writeScript(folder.at("agy"), "echo 1.2.9");
+		const after = await find(path);
+		expect([before.version, after.version]).toStrictEqual(["1.2.7", "1.2.9"]);
+		expect(after.fingerprint).not.toBe(before.fingerprint);
+	});
+});
+
+test.each([
+	["1.2.3", "1.2.3", 0],
+	["1.2.10", "1.2.9", 1],
+	["1.10.0", "1.9.9", 1],
+	["2.0.0", "1.99.99", 1],
+	["1.2", "1.2.0", 0],
+	["1.1.14", "1.1.15", -1],
+])("%s against %s", (a, b, sign) => {
+	expect(Math.sign(compareVersions(a, b))).toBe(sign);
+	expect(Math.sign(compareVersions(b, a))).toBe(0 - sign);
+});

@@ -1,0 +1,561 @@
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { AgyEvent } from "../../src/shared/events.ts";
+import {
+	failedTool,
+	modelCall,
+	notice,
+	ready,
+	subagent,
+	text,
+	thinking,
+	tool,
+	turnEnd,
+	unknown,
+} from "../support/agy-events.ts";
+import { FakeLink } from "../support/fake-link.ts";
+import { anyAct, anyEnding, anyResponse, type Ending, EXIT, LOST, TurnPlay } from "../support/turn-play.ts";
+import { STEP_TOOL, TurnStage } from "../support/turn-stage.ts";
+
+const MINUTE_MS = 60_000;
+
+beforeEach(() => {
+	vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+});
+
+afterEach(() => {
+	vi.useRealTimers();
+});
+
+const END = turnEnd({ text: "" });
+
+// --- the table of states and events ----------------------------------------------------------------------------------
+
+/** How a turn gets into a state from its start. */
+const STATES = {
+	streaming: (stage) => stage.link.print(text("a")),
+	"parked, step 2 open": (stage) => stage.link.print(tool(2, "active")),
+	"parked, step 2 settled": (stage) => stage.link.print(tool(2, "done", { output: "4 passed" })),
+	ended: (stage) => stage.link.print(text("a"), END),
+} satisfies Record<string, (stage: TurnStage) => void>;
+
+const HAPPENINGS = {
+	text: (stage) => stage.link.print(text("b")),
+	thinking: (stage) => stage.link.print(thinking("hm")),
+	"model call": (stage) => stage.link.print(modelCall()),
+	notice: (stage) => stage.link.print(notice),
+	unknown: (stage) => stage.link.print(unknown),
+	ready: (stage) => stage.link.print(ready),
+	"step 2 active": (stage) => stage.link.print(tool(2, "active")),
+	"step 2 done": (stage) => stage.link.print(tool(2, "done")),
+	"step 2 failed": (stage) => stage.link.print(failedTool(2, "no")),
+	"step 3 active": (stage) => stage.link.print(tool(3, "active")),
+	"step 3 done": (stage) => stage.link.print(tool(3, "done")),
+	subagent: (stage) => stage.link.print(subagent(4, "done")),
+	result: (stage) => stage.link.print(END),
+	stderr: (stage) => stage.link.send({ kind: "stderr", link: 1, text: "warning" }),
+	"bad line": (stage) =>
+		stage.link.send({ kind: "lines-rejected", link: 1, count: 1, byteLength: 1, reason: "not-json", sample: "x" }),
+	exit: (stage) => stage.link.end(EXIT),
+	"lane lost": (stage) => stage.link.end(LOST),
+	abort: (stage) => stage.turn.abort(),
+	silence: () => void vi.advanceTimersByTime(5 * MINUTE_MS),
+	"a long time": (stage) => {
+		for (let minute = 0; minute < 20; minute++) {
+			stage.link.send({ kind: "stderr", link: 1, text: "." });
+			vi.advanceTimersByTime(MINUTE_MS);
+		}
+	},
+} satisfies Record<string, (stage: TurnStage) => void>;
+
+type Happening = keyof typeof HAPPENINGS;
+
+/** Per happening, the state it leads to from: streaming, parked with an open step, parked with a settled one. */
+const TABLE: Readonly<Record<Happening, readonly [string, string, string]>> = {
+	text: ["streaming", "held", "held"],
+	thinking: ["streaming", "held", "held"],
+	"model call": ["streaming", "held", "held"],
+	notice: ["streaming", "parked", "held"],
+	unknown: ["streaming", "parked", "held"],
+	ready: ["streaming", "parked", "held"],
+	"step 2 active": ["parked", "parked", "parked"],
+	"step 2 done": ["parked", "parked", "parked"],
+	"step 2 failed": ["parked", "parked", "parked"],
+	"step 3 active": ["parked", "parked", "held"],
+	"step 3 done": ["parked", "parked", "held"],
+	subagent: ["parked", "parked", "held"],
+	result: ["ended: complete", "held", "held"],
+	stderr: ["streaming", "parked", "parked"],
+	"bad line": ["streaming", "parked", "parked"],
+	exit: ["ended: crashed", "untold: crashed", "untold: crashed"],
+	"lane lost": ["ended: crashed", "untold: crashed", "untold: crashed"],
+	abort: ["ended: cancelled", "untold: cancelled", "untold: cancelled"],
+	silence: ["ended: timed-out", "parked", "parked"],
+	"a long time": ["ended: timed-out", "parked", "parked"],
+};
+
+describe.each(Object.keys(TABLE) as Happening[])("%s", (happening) => {
+	const [streaming, open, settled] = TABLE[happening];
+
+	test.each([
+		["streaming", streaming],
+		["parked, step 2 open", open],
+		["parked, step 2 settled", settled],
+		["ended", "ended: complete"],
+	] as const)("%s -> %s", async (from, to) => {
+		const stage = new TurnStage();
+		STATES[from](stage);
+		HAPPENINGS[happening](stage);
+		await stage.pass();
+		expect(stage.state).toBe(to);
+		expect(stage.verdicts.length).toBe(/ended|untold/.test(to) ? 1 : 0);
+		if (to !== "streaming") expect(stage.message.problems()).toStrictEqual([]);
+		stage.turn.abort();
+		expect(vi.getTimerCount()).toBe(0);
+	});
+});
+
+// --- one thing at a time ---------------------------------------------------------------------------------------------
+
+describe("a plain turn", () => {
+	test("hands over the prompt, streams and ends", () => {
+		const stage = new TurnStage();
+		stage.link.print(
+			ready,
+			notice,
+			thinking("hm"),
+			text("Good "),
+			text("morning."),
+			modelCall(),
+			turnEnd({ text: "Good morning." }),
+		);
+		expect(stage.link.prompts).toStrictEqual(["the prompt\n"]);
+		expect(stage.message.problems()).toStrictEqual([]);
+		expect(stage.message.end?.content).toStrictEqual([
+			{ type: "thinking", thinking: "hm" },
+			{ type: "text", text: "Good morning." },
+		]);
+		expect(stage.message.end).toMatchObject({ stopReason: "stop", responseId: "c0ffee" });
+		expect(stage.conversations).toStrictEqual(["c1", "c0ffee"]);
+	});
+
+	test("names the conversation that is resumed before agy does", () => {
+		const link = new FakeLink();
+		link.conversationId = "known";
+		const stage = new TurnStage({ link: link.asLink });
+		expect(stage.conversations).toStrictEqual(["known"]);
+		stage.turn.abort();
+	});
+
+	test("shows at once that it has begun", () => {
+		const stage = new TurnStage();
+		expect(stage.message.types).toStrictEqual(["start"]);
+		stage.turn.abort();
+	});
+
+	test("counts the tokens of model calls, titles and steps nobody knows", () => {
+		const stage = new TurnStage();
+		const usage = { input: 10, output: 2, thinking: 1, cacheRead: 5 };
+		stage.link.print(modelCall(usage), { ...notice, usage }, { ...unknown, usage }, END);
+		expect(stage.message.end?.usage).toMatchObject({ input: 30, output: 6, cacheRead: 15, reasoning: 3 });
+	});
+
+	test("each model call has a text block of its own", () => {
+		const stage = new TurnStage();
+		stage.link.print(text("a"), modelCall(), text("b", 2), modelCall(), END);
+		expect(stage.message.end?.content.map((block) => block.type)).toStrictEqual(["text", "text"]);
+	});
+});
+
+describe("the text of the result", () => {
+	test.each([
+		["nothing was streamed: all of it", [], "Hi.\n", "Hi.\n"],
+		["it was streamed: none of it", [text("Hi.\n")], "Hi.\n", "Hi.\n"],
+		["it goes on: the rest", [text("Hi.")], "Hi.\n", "Hi.\n"],
+		["it is the last step's alone: none of it", [text("First. "), text("Second.", 2)], "Second.", "First. Second."],
+		[
+			"it goes on after the last step: the rest",
+			[text("First. "), text("Second.", 2)],
+			"Second.\n",
+			"First. Second.\n",
+		],
+		["it says something else: none of it", [text("Hello.")], "Hi.", "Hello."],
+		["it is shorter than what was streamed: none of it", [text("Hi there.")], "Hi", "Hi there."],
+		["it is empty", [text("Hi.")], "", "Hi."],
+	] as const)("%s", (_name, streamed, response, expected) => {
+		const stage = new TurnStage();
+		stage.link.print(...streamed, turnEnd({ text: response }));
+		expect(stage.text).toBe(expected);
+	});
+});
+
+describe("cards", () => {
+	test("a step ends the message with its call, and its end is what the call comes to", async () => {
+		const stage = new TurnStage();
+		stage.link.print(text("I will run it."), tool(2, "active"));
+		expect(stage.message.end?.stopReason).toBe("toolUse");
+		expect(stage.message.toolCalls).toMatchObject([
+			{ name: STEP_TOOL, arguments: { tool: "run_command", args: { CommandLine: "make" } } },
+		]);
+		expect(await stage.runCalls()).toBe(false);
+		stage.link.print(tool(2, "done", { output: "4 passed", durationMs: 640 }));
+		expect(await stage.runCalls()).toBe(true);
+		expect([...stage.outcomes.values()]).toStrictEqual([{ state: "done", output: "4 passed", durationMs: 640 }]);
+		stage.resume();
+		stage.link.print(text("It works.", 3), END);
+		expect(stage.text).toBe("I will run it.It works.");
+		expect(stage.state).toBe("ended: complete");
+	});
+
+	test("parallel steps of one frame are calls of one message", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "active"), tool(3, "active"), subagent(4, "active"));
+		expect(stage.message.toolCalls.map((call) => call.arguments.tool)).toStrictEqual([
+			"run_command",
+			"run_command",
+			"invoke_subagent",
+		]);
+		stage.link.print(tool(3, "done"), failedTool(2, "no"));
+		expect(await stage.runCalls()).toBe(false);
+		stage.link.print(subagent(4, "done"));
+		expect(await stage.runCalls()).toBe(true);
+		expect([...stage.outcomes.values()].map(({ state }) => state)).toStrictEqual(["error", "done", "done"]);
+		stage.turn.abort();
+	});
+
+	test("a parallel step of a later frame is a call of the next message", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "active"));
+		stage.link.print(tool(3, "active"), tool(2, "done"), tool(3, "done", { output: "three" }));
+		expect(await stage.runCalls()).toBe(true);
+		stage.resume();
+		await stage.pass();
+		expect(stage.message.toolCalls).toHaveLength(1);
+		expect(await stage.runCalls()).toBe(true);
+		expect([...stage.outcomes.values()].map(({ output }) => output)).toStrictEqual(["", "three"]);
+		stage.turn.abort();
+	});
+
+	test("a step that agy leaves running is in the background, and its end gets a card of its own", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "active"));
+		stage.link.print(text("Meanwhile."));
+		expect(await stage.runCalls()).toBe(true);
+		stage.resume();
+		await stage.pass();
+		stage.link.print(tool(2, "active"), text(" Waiting."));
+		expect(stage.state).toBe("streaming");
+		stage.link.print(tool(2, "done", { output: "late" }));
+		expect(await stage.runCalls()).toBe(true);
+		expect([...stage.outcomes.values()].map(({ state, output }) => `${state}: ${output}`)).toStrictEqual([
+			"background: Still running when agy went on.",
+			"done: late",
+		]);
+		expect(new Set(stage.outcomes.keys()).size).toBe(2);
+		stage.turn.abort();
+	});
+
+	test("a step is shown once, however often it is reported", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "active"), tool(2, "active"), tool(2, "done"), tool(2, "done"));
+		await stage.runCalls();
+		stage.resume();
+		stage.link.print(tool(2, "done"), END);
+		expect(stage.messages.flatMap((message) => message.toolCalls)).toHaveLength(1);
+	});
+
+	test("nothing that comes while pi runs a call is lost, and the process is held back", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "done"));
+		stage.link.print(text("a"), tool(3, "done"), text("b", 4));
+		stage.link.print(text("c", 4), END);
+		await stage.pass();
+		expect(stage.link.isHeldBack).toBe(true);
+		expect(stage.text).toBe("");
+		for (let message = 0; message < 3 && stage.verdicts.length === 0; message++) {
+			await stage.runCalls();
+			stage.resume();
+			await stage.pass();
+		}
+		expect(stage.text).toBe("abc");
+		expect(stage.state).toBe("ended: complete");
+	});
+
+	test("a message after a card carries the context figure on", async () => {
+		const stage = new TurnStage();
+		stage.link.print(modelCall({ input: 100, output: 20, thinking: 0, cacheRead: 1_000 }), tool(2, "done"));
+		await stage.runCalls();
+		stage.resume();
+		stage.link.print(tool(3, "done"));
+		expect(stage.message.end?.usage).toMatchObject({ input: 0, totalTokens: 1_120 });
+		stage.turn.abort();
+	});
+
+	test("the turn knows the calls it waits for, until they are run", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "done"));
+		const [call] = stage.message.toolCalls;
+		expect(stage.turn.owns(call?.id ?? "")).toBe(true);
+		expect(stage.turn.owns("agy-2-2")).toBe(false);
+		await stage.runCalls();
+		stage.resume();
+		expect(stage.turn.owns(call?.id ?? "")).toBe(false);
+		stage.turn.abort();
+	});
+});
+
+describe("steps without cards", () => {
+	test("are a line each once they ended, where there are no cards", () => {
+		const stage = new TurnStage();
+		stage.display = { as: "line" };
+		stage.link.print(
+			tool(2, "active"),
+			tool(2, "done"),
+			tool(2, "done"),
+			failedTool(3, "no such file"),
+			text("a"),
+			END,
+		);
+		expect(stage.message.thinking).toBe("[agy ran run_command]\n[agy ran run_command: no such file]\n");
+		expect(stage.state).toBe("ended: complete");
+	});
+
+	test("are nothing in a side request", () => {
+		const stage = new TurnStage();
+		stage.display = { as: "hidden" };
+		stage.link.print(tool(2, "active"), tool(2, "done"), text("a"), END);
+		expect(stage.message.types).toStrictEqual(["start", "text_start", "text_delta", "text_end", "done"]);
+	});
+});
+
+describe("what the user says while pi runs a call", () => {
+	test("is sent when agy has answered, and answered in the same message", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "done"));
+		await stage.runCalls();
+		stage.resume("Use tabs.");
+		stage.link.print(text("Done."), turnEnd({ text: "Done." }));
+		expect(stage.link.followUps).toStrictEqual(["Use tabs.\n"]);
+		expect(stage.state).toBe("streaming");
+		stage.link.print(text("With tabs.", 5), turnEnd({ text: "With tabs.\n" }));
+		expect(stage.text).toBe("Done.With tabs.\n");
+		expect(stage.state).toBe("ended: complete");
+	});
+
+	test("several times is sent together", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "done"));
+		await stage.runCalls();
+		stage.resume("One.");
+		stage.link.print(tool(3, "done"));
+		await stage.runCalls();
+		stage.resume("Two.");
+		stage.link.print(END);
+		expect(stage.link.followUps).toStrictEqual(["One.\n\nTwo.\n"]);
+		stage.turn.abort();
+	});
+
+	test.each([
+		["agy fails", (stage: TurnStage) => stage.link.print(turnEnd({ status: "ERROR", error: "something new" }))],
+		["agy says OK in place of SUCCESS", (stage: TurnStage) => stage.link.print(text("a"), turnEnd({ status: "OK" }))],
+		["agy exits", (stage: TurnStage) => stage.link.end(EXIT)],
+		["the lane is lost", (stage: TurnStage) => stage.link.end(LOST)],
+		["the turn is aborted", (stage: TurnStage) => stage.turn.abort()],
+		["agy falls silent", () => void vi.advanceTimersByTime(5 * MINUTE_MS)],
+	])("is sent or said to be undelivered when %s", async (_name, happen) => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "done"));
+		await stage.runCalls();
+		stage.resume("Use tabs.");
+		happen(stage);
+		const isSent = stage.link.followUps.join().includes("Use tabs.");
+		expect(isSent).not.toBe(stage.message.end?.errorMessage?.includes("Use tabs.") === true);
+		stage.turn.abort();
+	});
+
+	test("is said to be undelivered when agy had ended before", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "active"));
+		stage.link.end(EXIT);
+		expect(await stage.runCalls()).toBe(true);
+		stage.resume("Use tabs.");
+		expect(stage.message.end).toMatchObject({ stopReason: "error" });
+		expect(stage.message.end?.errorMessage).toContain("exited with code 1");
+		expect(stage.message.end?.errorMessage).toContain("Not delivered to agy: Use tabs.");
+		expect(stage.messages.flatMap((message) => message.problems())).toStrictEqual([]);
+	});
+});
+
+describe("time", () => {
+	test("silence counts from the last sign of life", () => {
+		const stage = new TurnStage();
+		vi.advanceTimersByTime(4 * MINUTE_MS);
+		stage.link.send({ kind: "stderr", link: 1, text: "." });
+		vi.advanceTimersByTime(4 * MINUTE_MS);
+		expect(stage.state).toBe("streaming");
+		vi.advanceTimersByTime(MINUTE_MS);
+		expect(stage.state).toBe("ended: timed-out");
+		expect(stage.message.end?.errorMessage).toContain("5 minutes");
+	});
+
+	test("the time of the whole turn goes on after a card, the silence begins anew", async () => {
+		const stage = new TurnStage();
+		const stream = (minutes: number) => {
+			for (let minute = 0; minute < minutes; minute++) {
+				vi.advanceTimersByTime(MINUTE_MS);
+				stage.link.print(notice);
+			}
+		};
+		for (let card = 0; card < 4; card++) {
+			stream(4);
+			stage.link.print(tool(10 + card, "done"));
+			vi.advanceTimersByTime(60 * MINUTE_MS);
+			await stage.runCalls();
+			stage.resume();
+		}
+		stream(3);
+		expect(stage.state).toBe("streaming");
+		stream(1);
+		expect(stage.state).toBe("ended: timed-out");
+		expect(stage.message.end?.errorMessage).toContain("20 minutes");
+	});
+
+	test("both limits can be off", () => {
+		const stage = new TurnStage({ inactivityTimeoutMin: 0, turnTimeoutMin: 0 });
+		expect(vi.getTimerCount()).toBe(0);
+		vi.advanceTimersByTime(1_000 * MINUTE_MS);
+		expect(stage.state).toBe("streaming");
+		stage.turn.abort();
+	});
+});
+
+describe("hooks of other extensions", () => {
+	test("the response is announced once per message, before anything of it", async () => {
+		const order: string[] = [];
+		const hooks = {
+			onResponse: () => void order.push("response"),
+			onEvent: (event: AgyEvent) => void order.push(event.kind),
+		};
+		const stage = new TurnStage({}, hooks);
+		stage.link.print(notice, text("a"), tool(2, "done"));
+		await stage.runCalls();
+		stage.resume(null, hooks);
+		stage.link.print(text("b"), END);
+		expect(order).toStrictEqual(["response", "notice", "text", "tool", "response", "text", "turn-end"]);
+	});
+
+	test("each event waits for its hook, and the order stays", async () => {
+		const stage = new TurnStage(
+			{},
+			{
+				onResponse: () => stage.pass(),
+				onEvent: () => stage.pass(),
+			},
+		);
+		stage.link.print(text("a"), text("b"));
+		stage.link.print(text("c"), END);
+		expect(stage.text).toBe("");
+		expect(stage.link.isHeldBack).toBe(true);
+		while (stage.verdicts.length === 0) await stage.pass();
+		expect(stage.text).toBe("abc");
+		expect(stage.message.problems()).toStrictEqual([]);
+	});
+
+	test.each([
+		[
+			"onResponse throws",
+			{
+				onResponse: () => {
+					throw new Error("hook broke");
+				},
+			},
+		],
+		["onResponse rejects", { onResponse: () => Promise.reject(new Error("hook broke")) }],
+		[
+			"onEvent throws",
+			{
+				onEvent: () => {
+					throw new Error("hook broke");
+				},
+			},
+		],
+		["onEvent rejects", { onEvent: () => Promise.reject(new Error("hook broke")) }],
+	])("%s: the turn ends and says so", async (_name, hooks) => {
+		const stage = new TurnStage({}, hooks);
+		stage.link.print(text("a"));
+		await stage.pass();
+		expect(stage.state).toBe("ended: hook-failed");
+		expect(stage.message.end?.errorMessage).toContain("hook broke");
+		expect(stage.message.problems()).toStrictEqual([]);
+		expect(vi.getTimerCount()).toBe(0);
+	});
+});
+
+// --- everything at once ----------------------------------------------------------------------------------------------
+
+const anyPlay = fc.record({
+	acts: fc.array(anyAct, { maxLength: 40 }),
+	ending: anyEnding,
+	response: anyResponse,
+	withHooks: fc.boolean(),
+	endsInFrame: fc.boolean(),
+});
+
+test("whatever happens in whatever order, nothing is lost, doubled or left open", async () => {
+	await fc.assert(
+		fc.asyncProperty(anyPlay, async ({ acts, ending, response, withHooks, endsInFrame }) => {
+			const play = new TurnPlay(withHooks);
+			const { stage } = play;
+			for (const act of acts) await play.act(act);
+			if (!endsInFrame) play.sendFrame();
+			await finish(play, ending, response);
+			await play.playOut();
+
+			// One verdict, one end per message, balanced blocks, and all messages but the last end with cards.
+			expect(stage.verdicts).toHaveLength(1);
+			expect(stage.messages.flatMap((message) => message.problems())).toStrictEqual([]);
+			const stopReasons = stage.messages.map((message) => message.end?.stopReason);
+			expect(stopReasons.slice(0, -1).filter((reason) => reason !== "toolUse")).toStrictEqual([]);
+
+			// All text, in order, once; of a turn that was cut off, a beginning of it.
+			if (ending === "abort" || ending === "silence") expect(play.expected.startsWith(stage.text)).toBe(true);
+			else expect(stage.text).toBe(play.expected);
+
+			// Every card that pi ran came to something; every step that ended has said so on one card.
+			const isPatient = !acts.some((act) => act.do === "pi" && act.isImpatient);
+			const parked = stage.messages.filter(({ end }) => end?.stopReason === "toolUse");
+			const callIds = parked.flatMap((message) => message.toolCalls.map(({ id }) => id));
+			expect(new Set(callIds).size).toBe(callIds.length);
+			if (isPatient) expect([...stage.outcomes.keys()].toSorted()).toStrictEqual(callIds.toSorted());
+			if (isPatient && ending === "result") {
+				const shown = [...stage.outcomes.values()].map(({ output }) => output);
+				for (const output of play.outputs) expect(shown.filter((other) => other === output)).toHaveLength(1);
+			}
+
+			// What the user said was sent once, or is named in the error.
+			const heard = stage.link.followUps.join("") + (stage.message.end?.errorMessage ?? "");
+			for (const words of play.said) expect(heard.split(words)).toHaveLength(2);
+			expect(vi.getTimerCount()).toBe(0);
+		}),
+		{ numRuns: 500 },
+	);
+});
+
+async function finish(play: TurnPlay, ending: Ending, response: Parameters<TurnPlay["printResult"]>[0]): Promise<void> {
+	const { stage } = play;
+	if (ending === "result") return play.printResult(response, "SUCCESS");
+	if (ending === "failed-result") return play.printResult("nothing", "ERROR");
+	play.sendFrame();
+	switch (ending) {
+		case "exit":
+			return stage.link.end(EXIT);
+		case "lane-lost":
+			return stage.link.end(LOST);
+		case "abort":
+			return stage.turn.abort();
+		case "silence":
+			await stage.pass();
+			vi.advanceTimersByTime(5 * MINUTE_MS);
+			if (stage.verdicts.length === 0) stage.turn.abort(); // It is parked: silence does not count.
+	}
+}

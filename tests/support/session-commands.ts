@@ -1,0 +1,18 @@
+/** A pi extension for tests: the session commands that rpc mode has no request for. Loaded by pi with -e. */
+import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
+
+// biome-ignore lint/style/noDefaultExport: pi wants the factory there
+export default function sessionCommands(pi: ExtensionAPI): void {
+	pi.registerCommand("test-reload", {
+		description: "Reload",
+		handler: async (_args, ctx) => {
+			await ctx.reload();
+		},
+	});
+	pi.registerCommand("test-tree", {
+		description: "Go to an entry of the session's tree",
+		handler: async (entryId, ctx) => {
+			await ctx.navigateTree(entryId.trim());
+		},
+	});
+}

@@ -1,0 +1,137 @@
+/** Generators of everything that crosses a thread, for property tests. Fields are as wild as the contract allows. */
+import fc from "fast-check";
+import type { AgyEvent, JsonObject, TokenUsage } from "../../src/shared/events.ts";
+import type { LaneCommand, LaneMessage } from "../../src/shared/messages.ts";
+
+/** Whole code points: control characters, emoji and combining marks included, lone surrogates not. */
+export const anyText = fc.string({ unit: "binary", maxLength: 40 });
+export const anyStep = fc.integer({ min: -1, max: 100_000 });
+const anyState = fc.constantFrom("active" as const, "done" as const, "error" as const);
+const anyDuration = fc.double({ min: 0, max: 1e9, noNaN: true, noDefaultInfinity: true }).map((ms) => ms + 0);
+
+/** What a JSON line can hold; without -0, which JSON.stringify does not keep, and without the key no frame keeps. */
+export const anyJsonObject = fc
+	.dictionary(
+		anyText.filter((key) => key !== "__proto__"),
+		fc.jsonValue({ maxDepth: 4 }),
+	)
+	.map((value) => JSON.parse(JSON.stringify(value).replaceAll('"__proto__"', '"proto"')) as JsonObject);
+
+export const anyUsage: fc.Arbitrary<TokenUsage> = record({
+	input: fc.nat(),
+	output: fc.nat(),
+	thinking: fc.nat(),
+	cacheRead: fc.maxSafeNat(),
+});
+
+/** Plain objects, as decoders make them. */
+function record<T>(model: { [K in keyof T]: fc.Arbitrary<T[K]> }): fc.Arbitrary<T> {
+	return fc.record(model, { noNullPrototype: true });
+}
+
+function optional<T extends object, K extends keyof T>(model: { [P in keyof T]: fc.Arbitrary<T[P]> }, keys: K[]) {
+	const requiredKeys = (Object.keys(model) as (keyof T)[]).filter((key) => !keys.includes(key as K));
+	return fc.record(model, { requiredKeys, noNullPrototype: true }) as fc.Arbitrary<Omit<T, K> & Partial<Pick<T, K>>>;
+}
+
+export const anyEvent: fc.Arbitrary<AgyEvent> = fc.oneof(
+	record({
+		kind: fc.constant("ready" as const),
+		conversationId: anyText,
+		model: anyText,
+		permissionMode: anyText,
+		toolCount: fc.nat(),
+	}),
+	record({ kind: fc.constantFrom("text" as const, "thinking" as const), step: anyStep, text: anyText }),
+	optional({ kind: fc.constant("model-call" as const), step: anyStep, usage: anyUsage, durationMs: anyDuration }, [
+		"usage",
+		"durationMs",
+	]),
+	optional(
+		{
+			kind: fc.constant("tool" as const),
+			step: anyStep,
+			state: anyState,
+			name: anyText,
+			args: anyJsonObject,
+			output: anyText,
+			error: record({ type: anyText, message: anyText }),
+			durationMs: anyDuration,
+		},
+		["output", "error", "durationMs"],
+	),
+	optional(
+		{
+			kind: fc.constant("subagent" as const),
+			step: anyStep,
+			state: anyState,
+			agents: fc.array(
+				optional({ type: anyText, role: anyText, prompt: anyText, conversationId: anyText }, ["conversationId"]),
+				{ maxLength: 3 },
+			),
+			durationMs: anyDuration,
+		},
+		["durationMs"],
+	),
+	optional({ kind: fc.constant("notice" as const), step: anyStep, type: anyText, usage: anyUsage }, ["usage"]),
+	optional(
+		{
+			kind: fc.constant("unknown" as const),
+			what: fc.constantFrom("event" as const, "step-type" as const, "step-state" as const),
+			name: anyText,
+			usage: anyUsage,
+		},
+		["usage"],
+	),
+	optional(
+		{
+			kind: fc.constant("turn-end" as const),
+			status: anyText,
+			text: anyText,
+			error: anyText,
+			conversationId: anyText,
+			usage: anyUsage,
+			turnCount: fc.nat(),
+			deniedActions: fc.array(record({ action: anyText, displayName: anyText }), { maxLength: 3 }),
+		},
+		["usage"],
+	),
+);
+
+const anyLink = fc.integer({ min: 1, max: 2 ** 32 });
+
+export const anyMessage: fc.Arbitrary<LaneMessage> = fc.oneof(
+	record({
+		kind: fc.constant("events" as const),
+		link: anyLink,
+		bytes: fc.nat(),
+		events: fc.array(anyEvent, { maxLength: 5 }),
+	}),
+	record({
+		kind: fc.constant("lines-rejected" as const),
+		link: anyLink,
+		count: fc.nat(),
+		byteLength: fc.nat(),
+		reason: fc.constantFrom("too-long" as const, "not-json" as const, "not-object" as const),
+		sample: anyText,
+	}),
+	record({ kind: fc.constant("stderr" as const), link: anyLink, text: anyText }),
+	record({ kind: fc.constant("input-failed" as const), link: anyLink, message: anyText }),
+	record({ kind: fc.constant("output-ended" as const), link: anyLink }),
+	record({
+		kind: fc.constant("log" as const),
+		level: fc.constantFrom("debug" as const, "info" as const, "warn" as const, "error" as const),
+		text: anyText,
+	}),
+);
+
+export const anyCommand: fc.Arbitrary<LaneCommand> = fc.oneof(
+	record({ kind: fc.constant("open" as const), link: anyLink, token: anyText }),
+	record({ kind: fc.constant("write" as const), link: anyLink, text: anyText }),
+	record({ kind: fc.constantFrom("end-input" as const, "drop" as const), link: anyLink }),
+	record({ kind: fc.constant("ack" as const), link: anyLink, seq: fc.nat() }),
+);
+
+export function anyFrame<M>(message: fc.Arbitrary<M>) {
+	return record({ seq: fc.integer({ min: 1, max: 2 ** 40 }), messages: fc.array(message, { maxLength: 6 }) });
+}
