@@ -16,11 +16,17 @@ import { textOf } from "./transcript.ts";
 
 export class SdkSession {
 	readonly session: AgentSession;
+	/** The text of all answers as it came. */
+	streamed = "";
 	readonly #sandbox: Sandbox;
 
 	private constructor(session: AgentSession, sandbox: Sandbox) {
 		this.session = session;
 		this.#sandbox = sandbox;
+		session.subscribe((event) => {
+			if (event.type !== "message_update" || event.assistantMessageEvent.type !== "text_delta") return;
+			this.streamed += event.assistantMessageEvent.delta;
+		});
 	}
 
 	/** The environment of the sandbox has to be the one of this process: see `enterSandbox`. */
