@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { workerUrls } from "../../src/main/hub.ts";
 import { type Lane, LanePool, type LinkReceiver } from "../../src/main/lanes.ts";
 import { fromPlainError } from "../../src/shared/errors.ts";
-import type { LaneEnd } from "../../src/shared/lane-control.ts";
-import { CONTRACT_VERSION, HIGH_WATER_BYTES, LINKS_PER_LANE } from "../../src/shared/limits.ts";
+import type { LaneEnd, LaneStats } from "../../src/shared/lane-control.ts";
+import { CONTRACT_VERSION, HIGH_WATER_BYTES, LINKS_PER_LANE, LOW_WATER_BYTES } from "../../src/shared/limits.ts";
 import { until, within } from "../support/condition.ts";
 import { LaneRig, submit } from "../support/lane-rig.ts";
 import { childrenOf, zombiesOf } from "../support/process-table.ts";
@@ -16,6 +16,8 @@ import { Sandbox } from "../support/sandbox.ts";
 /** What one read of a pipe brings at most. */
 const CHUNK_BYTES = 64 * 1024;
 const STEADY_BYTES = 1024;
+/** The beginning of a line counts when its end has come; no line of `steady` is longer than this. */
+const MOST_HELD_BYTES = HIGH_WATER_BYTES + CHUNK_BYTES + 2 * STEADY_BYTES;
 const DECODE_URL = workerUrls(new URL("../../src/main/hub.ts", import.meta.url).href).decode;
 
 let sandbox: Sandbox;
@@ -134,22 +136,21 @@ describe("a reader that stops", () => {
 		await until("the slow link is paused", async () => (await rig.lanes.stats())[0]?.pausedLinks === 1);
 
 		const fast = await rig.ask("fast", { scenario: steady(deltas, "fast-said") });
-		let peakBytes = 0;
-		let samples = 0;
-		while (!fast.heard.isDone || samples < 50) {
-			const stats = await rig.lanes.stats();
-			expect(stats).toHaveLength(1);
-			// While it streams, the fast link may hold its own share.
-			const links = fast.heard.isDone ? 1 : 2;
-			expect(stats[0]?.heldBytes).toBeLessThan(links * (HIGH_WATER_BYTES + CHUNK_BYTES));
-			if (fast.heard.isDone) {
-				peakBytes = Math.max(peakBytes, stats[0]?.heldBytes ?? 0);
-				expect(stats[0]?.pausedLinks).toBe(1);
-				samples++;
-			}
+		const stats = async () => {
+			const lanes = await rig.lanes.stats();
+			expect(lanes).toHaveLength(1);
+			return lanes[0] as LaneStats;
+		};
+		// While it streams, the fast link holds a share of its own.
+		while (!fast.heard.isDone) expect((await stats()).heldBytes).toBeLessThan(2 * MOST_HELD_BYTES);
+		await until("the fast link's last bytes are acknowledged", async () => (await stats()).heldBytes < MOST_HELD_BYTES);
+		for (let sample = 0; sample < 50; sample++) {
+			const { heldBytes, pausedLinks } = await stats();
+			expect(heldBytes).toBeGreaterThan(LOW_WATER_BYTES);
+			expect(heldBytes).toBeLessThan(MOST_HELD_BYTES);
+			expect(pausedLinks).toBe(1);
 		}
 		expect(fast.heard.text).toBe(steadyText(deltas));
-		expect(peakBytes).toBeGreaterThan(0);
 		expect(sandbox.hasReached("fast-said")).toBe(true);
 		expect(sandbox.hasReached("slow-said")).toBe(false);
 		expect(slow.isDone).toBe(false);
@@ -157,8 +158,8 @@ describe("a reader that stops", () => {
 		release();
 		await slow.done();
 		expect(slow.text).toBe(steadyText(deltas));
-		const [stats] = await rig.lanes.stats();
-		expect(stats).toMatchObject({ pausedLinks: 0, heldBytes: 0 });
+		await until("nothing is held any more", async () => (await stats()).heldBytes === 0);
+		expect((await stats()).pausedLinks).toBe(0);
 	});
 
 	it("does not keep its link from being closed", async () => {
@@ -224,7 +225,7 @@ describe("what passes a link", () => {
 		const outputs = heard.events.flatMap((event) => (event.kind === "tool" ? (event.output?.length ?? []) : []));
 		expect(outputs).toEqual([outputBytes]);
 		expect(heard.text).toBe("Done.\n");
-		expect((await rig.lanes.stats())[0]?.heldBytes).toBe(0);
+		await until("nothing is held any more", async () => (await rig.lanes.stats())[0]?.heldBytes === 0);
 	});
 
 	it("includes what agy says on stderr after it has closed stdout", async () => {
@@ -285,8 +286,10 @@ describe("300 links opened and closed", () => {
 		expect(childrenOf(process.pid).filter((row) => row.command.includes("quick-agy") || row.isZombie)).toEqual([]);
 		expect(rig.links.links).toEqual([]);
 		expect(rig.registry.running).toEqual([]);
-		const stats = await rig.lanes.stats();
-		expect(stats.map(({ links, heldBytes }) => ({ links, heldBytes }))).toEqual([{ links: 0, heldBytes: 0 }]);
+		await until("the lane has dropped every link", async () => {
+			const [lane, ...others] = await rig.lanes.stats();
+			return others.length === 0 && lane?.links === 0 && lane.heldBytes === 0;
+		});
 		expect(JSON.parse(sandbox.read("agent/pi-agy/processes.json")).processes).toEqual([]);
 	}, 300_000);
 });
