@@ -13,6 +13,7 @@ export type AgyErrorCode =
 	| "bad-output"
 	| "cancelled"
 	| "control-timeout"
+	| "conversation-busy"
 	| "input-failed"
 	| "lane-down"
 	| "model-unknown"

@@ -92,8 +92,12 @@ export const TRANSCRIPT_TOOL_RESULT_CHARS = 4_000;
 export const DIGEST_CHARS = 8_000;
 /** A resumed agy names its conversation before it reads a prompt, 5 to 12 s after its start; older ones only afterwards. */
 export const READY_WAIT_MS = 15_000;
+/** How often a silent turn is given another such time while a command of agy is seen running. */
+export const MAX_SILENCE_EXTENSIONS = 12;
 /** With a tool running and agy silent for this long, its transcript is looked at for a finished answer. */
 export const WITHHELD_AFTER_MS = 3_000;
+/** The same with no tool running: a model call may be silent for a while before it ends. */
+export const WITHHELD_IDLE_AFTER_MS = 10_000;
 export const TRANSCRIPT_POLL_MS = 1_000;
 export const TRANSCRIPT_TAIL_BYTES = 512 * 1024;
 /** agy's own print timeout is set out of the way of ours. */

@@ -73,6 +73,7 @@ async function readRow(pid: number): Promise<ProcessRow | null> {
 }
 
 async function readAllRows(): Promise<readonly ProcessRow[]> {
+	if (process.platform === "win32") return []; // Nothing can be proven there, so nothing but our own child is signalled.
 	if (process.platform === "linux") {
 		const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
 		const rows = await Promise.all(pids.map((pid) => readRow(Number(pid))));

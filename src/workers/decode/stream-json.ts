@@ -120,8 +120,7 @@ function toToolEvent(step: Fields, index: number, state: StepState): ToolEvent {
 		state,
 		name: text(step.tool_name) || text(info.name) || "tool",
 		args: toArgs(info.parameters),
-		...(output !== undefined &&
-			output !== null && { output: typeof output === "string" ? output : toJson(output) }),
+		...(output !== undefined && output !== null && { output: typeof output === "string" ? output : toJson(output) }),
 		...(failure !== undefined &&
 			failure !== null && {
 				error: { type: text(fields(failure)?.type) || "TOOL_ERROR", message: errorMessage(failure) },
