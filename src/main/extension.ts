@@ -6,8 +6,10 @@
 import { join } from "node:path";
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { AgyError } from "../shared/errors.ts";
+import { SHUTDOWN_TIMEOUT_MS } from "../shared/limits.ts";
 import { registerStepTool, STEP_TOOL_NAME } from "./cards/step-tool.ts";
 import { loadConfig } from "./config.ts";
+import { settlesWithin } from "./deadline.ts";
 import { streamJsonEngine } from "./engines/stream-json.ts";
 import { HubShare } from "./hub.ts";
 import { JsonStore } from "./json-store.ts";
@@ -94,11 +96,16 @@ export default function antigravity(pi: ExtensionAPI): void {
 	pi.on("session_shutdown", async (_event, ctx) => {
 		ended.abort(new AgyError("cancelled", "pi is shutting down."));
 		provider.close();
-		await share.peek()?.links.closeSession(ctx.sessionManager.getSessionId());
+		// pi waits for this without a limit; what does not end in time is the guardian's.
+		await settlesWithin(close(ctx.sessionManager.getSessionId()), SHUTDOWN_TIMEOUT_MS);
+	});
+
+	async function close(sessionId: string): Promise<void> {
+		await share.peek()?.links.closeSession(sessionId);
 		await bindings.settled();
 		await spill.close();
 		await share.release();
-	});
+	}
 }
 
 function toSession(pi: ExtensionAPI, ctx: ExtensionContext): Session {

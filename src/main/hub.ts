@@ -9,7 +9,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LaneKind } from "../shared/lane-control.ts";
-import { CONTRACT_VERSION, SHUTDOWN_TIMEOUT_MS } from "../shared/limits.ts";
+import { CONTRACT_VERSION } from "../shared/limits.ts";
 import { AgentFiles } from "./agent-files.ts";
 import { BinaryProbe } from "./binary.ts";
 import type { Config } from "./config.ts";
@@ -56,21 +56,14 @@ export class Hub {
 		this.binaries = new BinaryProbe(this.registry);
 	}
 
-	/** Children first, then the threads, then the record of both; under a deadline, because pi waits for it without one. */
+	/** Children first, then the threads, then the record of both. */
 	async close(): Promise<void> {
-		const closed = (async () => {
-			await this.links.close();
-			await this.lanes.close();
-			await this.agentFiles.close();
-			await this.registry.close();
-			await rm(this.#socketDir, { recursive: true, force: true });
-			await this.log.settled();
-		})();
-		let timer: NodeJS.Timeout | undefined;
-		const deadline = new Promise<void>((resolve) => {
-			timer = setTimeout(resolve, SHUTDOWN_TIMEOUT_MS);
-		});
-		await Promise.race([closed, deadline]).finally(() => clearTimeout(timer));
+		await this.links.close();
+		await this.lanes.close();
+		await this.agentFiles.close();
+		await this.registry.close();
+		await rm(this.#socketDir, { recursive: true, force: true });
+		await this.log.settled();
 	}
 }
 

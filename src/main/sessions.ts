@@ -4,7 +4,7 @@
  */
 
 import type { JsonObject, JsonValue, TokenUsage } from "../shared/events.ts";
-import { NOTHING_TOLD, type Told } from "./history.ts";
+import type { Told } from "./history.ts";
 import type { JsonStore } from "./json-store.ts";
 
 export type SessionKey = { readonly sessionId: string; readonly engineId: string; readonly cwd: string };
@@ -31,6 +31,7 @@ export class SessionBindings {
 	/** What this process bound or unbound; wins over the file. */
 	readonly #own = new Map<string, Stored | null>();
 	readonly #unsaved = new Set<string>();
+	#isSaving = false;
 
 	constructor(store: JsonStore, onError: (error: unknown) => void) {
 		this.#store = store;
@@ -60,10 +61,15 @@ export class SessionBindings {
 	/** Changes that come while a write is under way go with the next one. */
 	#set(key: SessionKey, binding: Stored | null): void {
 		this.#own.set(nameOf(key), binding);
-		const isScheduled = this.#unsaved.size > 0;
 		this.#unsaved.add(nameOf(key));
-		if (isScheduled) return;
-		this.#store.update((file) => this.#merge(file)).catch(this.#onError);
+		if (this.#isSaving) return;
+		this.#isSaving = true;
+		this.#store
+			.update((file) => this.#merge(file))
+			.catch((error: unknown) => {
+				this.#isSaving = false; // The next change is tried again, and brings along what is unsaved.
+				this.#onError(error);
+			});
 	}
 
 	#merge(file: JsonObject): JsonObject {
@@ -74,6 +80,7 @@ export class SessionBindings {
 			if (binding) bindings.set(name, binding);
 		}
 		this.#unsaved.clear();
+		this.#isSaving = false;
 		const newestFirst = [...bindings].sort(([, a], [, b]) => b.boundAtMs - a.boundAtMs).slice(0, MAX_BINDINGS);
 		return { ...file, version: 1, sessions: Object.fromEntries(newestFirst) as unknown as JsonValue };
 	}
@@ -90,11 +97,11 @@ function toBindings(file: JsonObject): Map<string, Stored> {
 	if (typeof entries !== "object" || entries === null) return bindings;
 	for (const [name, value] of Object.entries(entries)) {
 		const entry = (value ?? {}) as Partial<Stored>;
-		if (typeof entry.conversationId !== "string" || typeof entry.cwd !== "string") continue;
+		if (typeof entry.conversationId !== "string" || typeof entry.cwd !== "string" || !isTold(entry.told)) continue;
 		bindings.set(name, {
 			conversationId: entry.conversationId,
 			cwd: entry.cwd,
-			told: isTold(entry.told) ? entry.told : NOTHING_TOLD,
+			told: entry.told,
 			undelivered: Array.isArray(entry.undelivered) ? entry.undelivered.filter((text) => typeof text === "string") : [],
 			instructions: typeof entry.instructions === "string" ? entry.instructions : "",
 			usage: isUsage(entry.usage) ? entry.usage : null,

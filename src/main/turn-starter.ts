@@ -11,6 +11,7 @@ import { READY_WAIT_MS } from "../shared/limits.ts";
 import type { Binary } from "./binary.ts";
 import { type Config, turnTimeoutMinOf } from "./config.ts";
 import { Conversation, userSection } from "./conversation.ts";
+import { settlesWithin } from "./deadline.ts";
 import { renderTranscript } from "./digest.ts";
 import type { Engine, Profile } from "./engines/engine.ts";
 import { planHistory } from "./history.ts";
@@ -218,7 +219,7 @@ export class TurnStarter {
 					return null;
 				});
 			if (link !== null) {
-				if (binary.namesItselfFirst && link.turns === 0) await settled(link.ready, READY_WAIT_MS, ask.signal);
+				if (binary.namesItselfFirst && link.turns === 0) await settlesWithin(link.ready, READY_WAIT_MS, ask.signal);
 				if (ask.signal.aborted || conversationId === null || link.conversationId === conversationId) return link;
 				this.#tellOnce(
 					`agy does not know the conversation ${conversationId} any more; a fresh one gets the session's history.`,
@@ -292,16 +293,4 @@ export class TurnStarter {
 		this.#told.add(text);
 		this.#options.session().notify(text, "warning");
 	}
-}
-
-async function settled(promise: Promise<void>, timeoutMs: number, signal: AbortSignal): Promise<void> {
-	let finish = () => {};
-	const given = new Promise<void>((resolve) => {
-		finish = resolve;
-	});
-	const timer = setTimeout(finish, timeoutMs);
-	signal.addEventListener("abort", finish, { once: true });
-	await Promise.race([promise, given]);
-	clearTimeout(timer);
-	signal.removeEventListener("abort", finish);
 }

@@ -156,6 +156,7 @@ export class Turn implements LinkConsumer {
 	/** The user stopped it, or it was superseded. */
 	abort(): void {
 		this.#end("aborted");
+		this.#cards.release(); // Also those of a turn that ended while pi ran its calls.
 	}
 
 	receive(message: LinkMessage): void | Promise<void> {

@@ -230,7 +230,7 @@ function judgeFailure(evidence: TurnEvidence): Verdict {
 function judgeExit(evidence: TurnEvidence): Verdict {
 	const { exit, rejected } = evidence;
 	const error = stderrError(evidence.stderr);
-	const known = classOf(error);
+	const known = classOf(error) ?? classOf(rejected?.sample ?? "");
 	if (known) return failed(known.kind, `${known.summary(error)}${partial(evidence)}`, error);
 	if (rejected && !evidence.sawOutput) {
 		const what = `agy printed something that is not its protocol ("${rejected.sample.trim()}") and exited.`;

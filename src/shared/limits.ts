@@ -1,6 +1,6 @@
 /**
- * Every timeout, interval and size cap of the project, with its unit and its reason.
- * A number that bounds something lives here and nowhere else.
+ * The timeouts, intervals and size caps that shape the pipeline, each with its unit and its reason. A number that matters
+ * to one file alone stands at the head of that file.
  */
 
 /** Bumped with every incompatible change of messages.ts; a lane built from other sources refuses to start. */
@@ -12,6 +12,10 @@ export const CONTRACT_VERSION = 1;
 export const MAX_LINE_BYTES = 32 * 1024 * 1024;
 /** Levels of a step's arguments that are kept: more than any tool has, far less than an encoder's stack takes. */
 export const MAX_NESTING = 100;
+/** So much of an answer has to come again, with more behind it, before it counts as sent again and is not repeated. */
+export const RESEND_MIN_CHARS = 32;
+/** An answer that came in true pieces for this long will not be sent again; its text is not kept any longer. */
+export const RESEND_MAX_CHARS = 64 * 1024;
 /** How much of a rejected line is shown to a person. */
 export const REJECTED_SAMPLE_CHARS = 120;
 /** The end of agy's stderr that is kept for error messages. */

@@ -14,6 +14,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
 import { AgyError } from "../../shared/errors.ts";
 import { EOF_GRACE_MS, INTERRUPT_GRACE_MS } from "../../shared/limits.ts";
+import { settlesWithin } from "../deadline.ts";
 import { familyOf, identify, type ProcessIdentity } from "./proof.ts";
 import type { ProcessRegistry } from "./registry.ts";
 import { stopFamily } from "./stop.ts";
@@ -104,18 +105,6 @@ function groupExists(groupId: number): boolean {
 		return true;
 	} catch {
 		return false; // ESRCH: the whole group is gone, as it should be.
-	}
-}
-
-async function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Promise<boolean> {
-	let timer: NodeJS.Timeout | undefined;
-	const deadline = new Promise<false>((resolve) => {
-		timer = setTimeout(resolve, timeoutMs, false);
-	});
-	try {
-		return await Promise.race([promise.then(() => true as const), deadline]);
-	} finally {
-		clearTimeout(timer);
 	}
 }
 
