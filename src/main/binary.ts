@@ -18,7 +18,7 @@ export type Binary = {
 	readonly version: string;
 	/** Changes when the file does. */
 	readonly fingerprint: string;
-	/** Prints `init` before it reads a prompt (seen from 1.2.7 on; 1.1.18 printed it afterwards). */
+	/** Prints `init` before it reads a prompt (seen from 1.2.7 on, not so in 1.1.18; taken for granted from 1.2.0 on, where waiting costs little). */
 	readonly namesItselfFirst: boolean;
 	/** Set when this version works with known defects. */
 	readonly warning: string | null;

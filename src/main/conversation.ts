@@ -64,7 +64,7 @@ export class Conversation {
 
 	/** Why a conversation with a history could not go on; "" when it can, or there is none. */
 	get rebuildReason(): string {
-		return this.#plan.extends || this.#plan.context.length === 0 ? "" : this.#plan.reason;
+		return this.#plan.context.length === 0 ? "" : this.#plan.reason;
 	}
 
 	/** agy's counters before the turn; null when unknown. */
@@ -76,7 +76,8 @@ export class Conversation {
 	giveUp(): void {
 		this.#before = null;
 		this.#conversationId = null;
-		this.#plan = planHistory(this.#messages, this.#options.providerId, null);
+		// Whoever gives up says why.
+		this.#plan = { ...planHistory(this.#messages, this.#options.providerId, null), reason: "" };
 		this.#state = stateOf(null);
 	}
 
@@ -103,10 +104,11 @@ export class Conversation {
 		this.#save();
 	}
 
-	/** Nothing came of it: back to what was known before. */
+	/** agy never read the prompt: back to what it knew before. */
 	revert(): void {
-		if (this.#before) this.#options.bindings.bind(this.#options.key, this.#before);
-		else this.forget();
+		const before = this.#before;
+		this.forget();
+		if (before) this.#options.bindings.bind(this.#options.key, before);
 	}
 
 	/** agy named the conversation. False when it is another than the one asked for: it does not know the history. */

@@ -58,12 +58,16 @@ export class Hub {
 
 	/** Children first, then the threads, then the record of both. */
 	async close(): Promise<void> {
-		await this.links.close();
-		await this.lanes.close();
-		await this.agentFiles.close();
-		await this.registry.close();
-		await rm(this.#socketDir, { recursive: true, force: true });
-		await this.log.settled();
+		const steps = [
+			() => this.links.close(),
+			() => this.lanes.close(),
+			() => this.agentFiles.close(),
+			() => this.registry.close(),
+			() => rm(this.#socketDir, { recursive: true, force: true }),
+			() => this.log.settled(),
+		];
+		for (const step of steps)
+			await step().catch((error: unknown) => this.log.write("error", `shutdown: ${String(error)}`));
 	}
 }
 

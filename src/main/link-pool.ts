@@ -63,9 +63,9 @@ export class LinkPool {
 		}
 		await this.#waitForRoom(options);
 		await this.#waitForConversation(spec);
-		await this.#lockConversation(spec.conversationId);
 		if (options.signal.aborted) throw new AgyError("cancelled", "Cancelled before agy was started.");
 		if (this.#isClosed) throw new AgyError("lane-down", "pi-agy is shut down.");
+		await this.#lockConversation(spec.conversationId);
 		this.#opening++;
 		try {
 			const link = await Link.open(spec, ++this.#linkCount, this.#lanes, this.#registry);
@@ -86,7 +86,8 @@ export class LinkPool {
 		link.onNamed((conversationId) => {
 			if (locked.has(conversationId)) return;
 			locked.add(conversationId);
-			void this.#locks.acquire(conversationId); // agy made it just now: nobody else can be on it.
+			// agy made it just now: nobody else can be on it, so a disk that takes no lock does no harm.
+			this.#locks.acquire(conversationId).catch(() => locked.delete(conversationId));
 		});
 		this.#links.add(link);
 		void link.closed.then(async () => {
@@ -172,7 +173,8 @@ export class LinkPool {
 }
 
 function misfitOf(link: Link, spec: LinkSpec): "profile" | "conversation" | null {
+	const isUntouched = link.turns === 0 && link.spec.conversationId === spec.conversationId;
 	if (link.spec.engine.id !== spec.engine.id) return "profile";
 	if (JSON.stringify(link.spec.profile) !== JSON.stringify(spec.profile)) return "profile";
-	return link.conversationId === spec.conversationId ? null : "conversation";
+	return isUntouched || link.conversationId === spec.conversationId ? null : "conversation";
 }

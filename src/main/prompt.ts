@@ -15,12 +15,12 @@ export type Section = {
 	readonly text: string;
 };
 
-const IMAGE_EXTENSIONS: Readonly<Record<string, string>> = {
-	"image/png": "png",
-	"image/jpeg": "jpg",
-	"image/webp": "webp",
-	"image/gif": "gif",
-};
+const IMAGE_EXTENSIONS: ReadonlyMap<string, string> = new Map([
+	["image/png", "png"],
+	["image/jpeg", "jpg"],
+	["image/webp", "webp"],
+	["image/gif", "gif"],
+]);
 
 /** Joins the sections into a prompt whose encoded line is within agy's limit. */
 export async function composePrompt(
@@ -63,7 +63,7 @@ export async function renderUserMessages(messages: readonly UserMessage[], spill
 }
 
 async function stageImage({ data, mimeType }: ImageContent, spill: Spill): Promise<string> {
-	const extension = IMAGE_EXTENSIONS[mimeType];
+	const extension = IMAGE_EXTENSIONS.get(mimeType);
 	if (!extension) return `[An attachment of type ${mimeType} was left out: agy reads png, jpeg, webp and gif.]`;
 	return `@${await spill.write("image", extension, Buffer.from(data, "base64"))}`;
 }

@@ -92,13 +92,9 @@ export class Provider {
 
 	async #goOn({ turn, conversation }: RunningTurn, ask: Ask): Promise<void> {
 		const { followUp, compactedTokens } = await conversation.follow(ask.messages);
-		if (ask.signal.aborted) {
-			turn.abort();
-			return;
-		}
-		abortWith(ask.signal, turn);
 		if (compactedTokens !== null) ask.stream.capContext(compactedTokens);
 		turn.resume(toSegment(ask), followUp);
+		abortWith(ask.signal, turn);
 	}
 
 	async #start(

@@ -20,7 +20,10 @@ export class Spill {
 
 	/** The session's directory; made on first use. */
 	directory(): Promise<string> {
-		this.#directory ??= this.#make();
+		this.#directory ??= this.#make().catch((error: unknown) => {
+			this.#directory = null; // The next turn tries again.
+			throw error;
+		});
 		return this.#directory;
 	}
 
@@ -33,7 +36,7 @@ export class Spill {
 
 	/** Removes everything the session spilled. */
 	async close(): Promise<void> {
-		const directory = await this.#directory;
+		const directory = await this.#directory?.catch(() => null); // It could not be made: nothing is there.
 		this.#directory = null;
 		if (directory) await rm(directory, { recursive: true, force: true });
 	}

@@ -67,6 +67,18 @@ export class TurnRecord {
 		this.#rejected ??= { reason: message.reason, sample: message.sample };
 	}
 
+	/** agy said that it has the prompt, or did something for it. */
+	get wasRead(): boolean {
+		return this.#sawOutput || this.#lastRequestStep >= 0;
+	}
+
+	/** What the whole text of an answer's step holds and its pieces did not bring; from here on it counts as text. */
+	completeStep(step: number, text: string): string {
+		if (step === this.#lastText.step) return this.completeText(text);
+		this.#text += text;
+		return text;
+	}
+
 	/**
 	 * What agy's response holds and its pieces did not bring; from here on it counts as text. Whether the response is the
 	 * text of the whole turn or of its last step is not known, so only a clear continuation of either is added.

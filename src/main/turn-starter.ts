@@ -92,7 +92,7 @@ export class TurnStarter {
 		);
 		const profile = await this.#profile(binary, session, slug, config.agent ?? agentFile);
 		const link = await this.#openLink(ask, hub, conversation, { sessionId, profile }, binary);
-		const prompt = await this.#toPrompt(ask, await conversation.compose());
+		const prompt = await this.#orRelease(hub, link, async () => this.#toPrompt(ask, await conversation.compose()));
 		if (ask.signal.aborted) {
 			hub.links.release(link);
 			return null;
@@ -121,13 +121,11 @@ export class TurnStarter {
 					if (model !== "" && model !== slug) this.#tellOnce(`agy runs the model ${model}, not ${slug} as asked.`);
 				},
 				onMessage: (stream) => conversation.said(stream),
-				onRetry: (verdict) => {
-					conversation.revert();
-					return owner.onRetry(verdict);
-				},
+				onRetry: (verdict) => owner.onRetry(verdict),
 				onEnd: (end) => {
-					if (end.verdict.keepsConversation) conversation.ended(end.undelivered, end.counters);
-					else conversation.forget();
+					if (!end.verdict.keepsConversation) conversation.forget();
+					else if (end.wasRead) conversation.ended(end.undelivered, end.counters);
+					else conversation.revert();
 					this.#finish(hub, link, end);
 					owner.onEnd(turn);
 				},
@@ -144,21 +142,19 @@ export class TurnStarter {
 		const hub = this.#options.hub();
 		const { binary, slug } = await this.#choose(ask, hub);
 		const profile = { ...(await this.#profile(binary, session, slug, null)), skipPermissions: false };
+		const { context, prompt } = planHistory(ask.messages, "", null);
+		const history =
+			context.length === 0 ? [] : [await toFileSection("the conversation so far", renderTranscript(context), spill)];
+		const sections = [
+			{ name: "your instructions", heading: "", text: getCurrentSystemPrompt([...ask.messages]) },
+			...history,
+			userSection(await renderUserMessages(prompt, spill)),
+		];
+		const text = await composePrompt(sections, (part) => engine.encodePrompt(engine.payload(part)), spill);
+		const encoded = await this.#toPrompt(ask, text);
 		const link = await hub.links.acquire(
 			{ sessionId: null, engine, profile, conversationId: null, env: this.#options.config.childEnv },
 			{ signal: ask.signal, onWait: () => {} },
-		);
-		const { context, prompt } = planHistory(ask.messages, "", null);
-		const sections = [
-			{ name: "your instructions", heading: "", text: getCurrentSystemPrompt([...ask.messages]) },
-			...(context.length === 0
-				? []
-				: [await toFileSection("the conversation so far", renderTranscript(context), spill)]),
-			userSection(await renderUserMessages(prompt, spill)),
-		];
-		const text = await this.#toPrompt(
-			ask,
-			await composePrompt(sections, (part) => engine.encodePrompt(engine.payload(part)), spill),
 		);
 		if (ask.signal.aborted) {
 			hub.links.release(link);
@@ -176,7 +172,7 @@ export class TurnStarter {
 			},
 			toSegment(ask),
 		);
-		turn.start(text);
+		turn.start(encoded);
 		return turn;
 	}
 
@@ -235,6 +231,16 @@ export class TurnStarter {
 		const { engine } = this.#options;
 		const payload = engine.payload(text);
 		return engine.encodePrompt(engine.parsePayload(await options.onPayload?.(payload, model)) ?? payload);
+	}
+
+	/** A link that gets no prompt goes back to the pool. */
+	async #orRelease<T>(hub: Hub, link: Link, work: () => Promise<T>): Promise<T> {
+		try {
+			return await work();
+		} catch (error) {
+			hub.links.release(link);
+			throw error;
+		}
 	}
 
 	async #stageAgent(hub: Hub, instructions: string): Promise<string | null> {

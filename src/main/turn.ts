@@ -42,6 +42,8 @@ export type TurnEnd = {
 	readonly verdict: Verdict;
 	/** What the user said meanwhile and agy was not told. */
 	readonly undelivered: readonly string[];
+	/** agy said that it has the prompt, or did something for it. */
+	readonly wasRead: boolean;
 	/** agy's counters over the conversation, when it gave them. */
 	readonly counters: TokenUsage | null;
 };
@@ -247,7 +249,7 @@ export class Turn implements LinkConsumer {
 				this.#writeStep(event);
 				return;
 			case "withheld-answer":
-				stream.text(this.#record.completeText(event.text));
+				stream.text(this.#record.completeStep(event.step, event.text));
 				stream.thinking("A command that agy started is still running in the background.");
 				this.#end("withheld-answer");
 				return;
@@ -376,7 +378,8 @@ export class Turn implements LinkConsumer {
 		if (wasParked) this.#untoldVerdict = verdict;
 		else if (!isRetried) this.#tell(this.#segment.stream, verdict);
 		this.#letDeliveryGoOn();
-		this.#options.onEnd({ verdict, undelivered: this.#followUps, counters: more.result?.usage ?? null });
+		const { wasRead } = this.#record;
+		this.#options.onEnd({ verdict, undelivered: this.#followUps, wasRead, counters: more.result?.usage ?? null });
 	}
 
 	#tell(stream: PiStream, verdict: Verdict): void {

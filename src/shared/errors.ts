@@ -15,7 +15,6 @@ export type AgyErrorCode =
 	| "conversation-busy"
 	| "lane-down"
 	| "model-unknown"
-	| "nothing-to-send"
 	| "node-too-old"
 	| "spawn-failed"
 	| "worker-crashed";

@@ -89,8 +89,8 @@ export class AgyProcess {
 	}
 
 	async #climb(first: "eof" | "interrupt"): Promise<void> {
+		const family = await familyOf(this.identity.pid); // Before the signal: what agy leaves behind is no kin of it any more.
 		if (first === "interrupt") this.interrupt();
-		const family = await familyOf(this.identity.pid);
 		const isOver = await settlesWithin(this.exited, first === "interrupt" ? INTERRUPT_GRACE_MS : EOF_GRACE_MS);
 		// With agy gone only the commands are left that it put into groups of their own.
 		if (isOver) await stopFamily(family);
