@@ -10,6 +10,8 @@ import { type Release, tryLock } from "./file-lock.ts";
 export class ConversationLocks {
 	readonly #directory: string;
 	readonly #held = new Map<string, { readonly lock: Promise<Release | null>; holders: number }>();
+	/** Locks on their way out: until then their file stands there with this process's name. */
+	readonly #releasing = new Map<string, Promise<void>>();
 
 	constructor(directory: string) {
 		this.#directory = directory;
@@ -20,19 +22,31 @@ export class ConversationLocks {
 		const entry = this.#held.get(conversationId) ?? { lock: this.#lock(conversationId), holders: 0 };
 		this.#held.set(conversationId, entry);
 		entry.holders++;
-		if (await entry.lock) return true;
-		if (this.#held.get(conversationId) === entry) this.#held.delete(conversationId);
-		return false;
+		let release: Release | null = null;
+		try {
+			release = await entry.lock;
+		} finally {
+			if (release === null && this.#held.get(conversationId) === entry) this.#held.delete(conversationId);
+		}
+		return release !== null;
 	}
 
 	async release(conversationId: string): Promise<void> {
 		const entry = this.#held.get(conversationId);
 		if (!entry || --entry.holders > 0) return;
 		this.#held.delete(conversationId);
-		await (await entry.lock)?.();
+		const released = entry.lock.then(
+			(release) => release?.(),
+			() => {}, // Whoever asked for it was told.
+		);
+		this.#releasing.set(conversationId, released);
+		await released.finally(() => {
+			if (this.#releasing.get(conversationId) === released) this.#releasing.delete(conversationId);
+		});
 	}
 
 	async #lock(conversationId: string): Promise<Release | null> {
+		await this.#releasing.get(conversationId)?.catch(() => {}); // A lock that cannot be removed is found again.
 		await mkdir(this.#directory, { recursive: true, mode: 0o700 });
 		return tryLock(join(this.#directory, `${encodeURIComponent(conversationId)}.lock`));
 	}

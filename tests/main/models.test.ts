@@ -175,7 +175,7 @@ describe("the kept list", () => {
 
 	function refresh(script: string, config = configOf(), signal = new AbortController().signal) {
 		const path = writeScript(folder.at("agy"), `[ "$1" = models ] || exit 9\n${script}`);
-		const binary: Binary = { path, version: "1.2.9", fingerprint: "", warning: null };
+		const binary: Binary = { path, version: "1.2.9", fingerprint: "", namesItselfFirst: true, warning: null };
 		return new ModelCache(store, registry).refresh(binary, config, signal);
 	}
 

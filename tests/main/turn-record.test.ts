@@ -13,7 +13,8 @@ import {
 	unknown,
 } from "../support/agy-events.ts";
 
-const evidenceOf = (record: TurnRecord) => record.evidence("result", "", {});
+const LINK = { stderr: "", isReused: false, conversationId: "" };
+const evidenceOf = (record: TurnRecord) => record.evidence("result", LINK, {});
 
 describe("what counts as a sign of work", () => {
 	test.each<[string, AgyEvent, boolean, boolean]>([
@@ -61,18 +62,19 @@ test("the first bad line is kept", () => {
 	expect(evidenceOf(record).rejected).toStrictEqual({ reason: "not-json", sample: "first" });
 });
 
-test("the context is that of the last call that says what it used", () => {
+test("the context is what the last call read that says what it used", () => {
 	const record = new TurnRecord();
 	record.note(modelCall({ input: 1, output: 2, thinking: 1, cacheRead: 4 }));
 	record.note(modelCall({ input: 10, output: 20, thinking: 5, cacheRead: 40 }));
 	record.note(modelCall());
-	expect(record.contextTokens).toBe(70);
+	expect(record.contextTokens).toBe(50);
 });
 
 test("what the caller knows better wins", () => {
-	expect(new TurnRecord().evidence("silent", "tail", { timeoutMin: 5, sawText: true })).toMatchObject({
+	const link = { stderr: "tail", isReused: true, conversationId: "c1" };
+	expect(new TurnRecord().evidence("silent", link, { timeoutMin: 5, sawText: true })).toMatchObject({
 		cause: "silent",
-		stderr: "tail",
+		...link,
 		timeoutMin: 5,
 		sawText: true,
 		result: null,

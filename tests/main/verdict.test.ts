@@ -62,8 +62,8 @@ const STATUSES: readonly Row[] = [
 	],
 	["SUCCESS with a warning", evidence({ stderr: 'warning: conversation "x" not found\n' }), "complete", "stop"],
 	["SUCCESS with exit 3", evidence({ exit: { code: 3, signal: null } }), "complete", "stop"],
-	["CANCELED", evidence({ result: turnEnd({ status: "CANCELED" }) }), "cancelled", "aborted"],
-	["CANCELLED", evidence({ result: turnEnd({ status: "CANCELLED" }) }), "cancelled", "aborted"],
+	["CANCELED", evidence({ result: turnEnd({ status: "CANCELED" }) }), "cancelled", "error"],
+	["CANCELLED", evidence({ result: turnEnd({ status: "CANCELLED" }) }), "cancelled", "error"],
 	["INTERRUPTED", failedStatus("INTERRUPTED"), "failed", "error"],
 	["INVALID", failedStatus("INVALID"), "failed", "error"],
 	["WAITING", failedStatus("WAITING"), "failed", "error"],
@@ -151,7 +151,13 @@ const ERRORS: readonly Row[] = (
 
 const ENDS: readonly Row[] = [
 	["the user stopped it", evidence({ cause: "aborted", result: null }), "cancelled", "aborted"],
-	["agy was interrupted", failed("interrupted"), "cancelled", "aborted"],
+	["agy was interrupted", failed("interrupted"), "interrupted", "error"],
+	[
+		"an answer stands while a command still runs",
+		evidence({ cause: "withheld-answer", result: null, leftToolsRunning: true }),
+		"still-running",
+		"stop",
+	],
 	[
 		"a text about something interrupted is no interruption",
 		failed("the download was interrupted by the server"),
@@ -242,6 +248,8 @@ test("every kind of verdict stands in a table above", () => {
 		"context-overflow": true,
 		"input-rejected": true,
 		failed: true,
+		interrupted: true,
+		"still-running": true,
 		crashed: true,
 		"hook-failed": true,
 		"no-protocol": true,
@@ -308,10 +316,9 @@ describe("what pi makes of the message", () => {
 
 describe("what is kept", () => {
 	test.each(ALL)("%s", (_name, given, kind) => {
-		const { keepsProcess, keepsConversation } = judge(given);
+		const { process, keepsConversation } = judge(given);
 		expect(keepsConversation).toBe(kind !== "empty");
-		if (kind === "complete") expect(keepsProcess).toBe(true);
-		else if (kind !== "denied") expect(keepsProcess).toBe(false);
+		expect(process).toBe(kind === "complete" ? "keep" : kind === "still-running" ? "drain" : "close");
 	});
 });
 
@@ -326,16 +333,16 @@ test.each([
 		}),
 	],
 ])("a process whose tools still run takes no other prompt after %s", (_name, given) => {
-	expect(judge(given)).toMatchObject({ kind: "complete", keepsProcess: false, keepsConversation: true });
+	expect(judge(given)).toMatchObject({ kind: "complete", process: "close", keepsConversation: true });
 });
 
 describe("what is said", () => {
-	test.each(ALL.filter(([, , kind]) => kind !== "complete"))("%s: something", (_name, given) => {
+	test.each(ALL.filter(([, , , stop]) => stop !== "stop"))("%s: something", (_name, given) => {
 		expect(judge(given).summary).toMatch(/\S.*\.$/);
 	});
 
-	test("nothing when all is well", () => {
-		expect(judge(evidence())).toMatchObject({ summary: "", detail: "" });
+	test.each(ALL.filter(([, , , stop]) => stop === "stop"))("%s: nothing", (_name, given) => {
+		expect(judge(given)).toMatchObject({ summary: "", detail: "" });
 	});
 
 	test.each([
