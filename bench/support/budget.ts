@@ -10,7 +10,7 @@ export type BudgetEntry = {
 	readonly atMost?: number;
 	/** In place of `atLeast` in a run in which the control was starved (CaseResult.isStarved). */
 	readonly atLeastStarved?: number;
-	/** What the design promises on a quiet machine, where that is stricter. Reported, not enforced. */
+	/** What the design promises on a free machine, where that is more than `atLeast`. Reported, not enforced. */
 	readonly target?: number;
 	readonly reason: string;
 };

@@ -1,5 +1,5 @@
 /**
- * A child process in place of agy, as fast as a Node program gets: it waits for one prompt on stdin, then prints
+ * A child process in place of agy, as fast as a Node program gets: it waits for a prompt with a load on stdin, then prints
  * stream-json lines for the time the prompt asks for and ends the turn with its own account of what it printed, so that
  * a reader can prove that nothing was lost or changed. It exits when its stdin ends.
  *
@@ -23,8 +23,9 @@ let eventCount = 0;
 
 writeSync(STDOUT, initLine());
 const input = createInterface({ input: process.stdin });
-input.once("line", (prompt) => {
-	const load = JSON.parse(JSON.parse(prompt).message.content) as Load;
+input.on("line", (prompt) => {
+	const load = JSON.parse(JSON.parse(prompt).message.content) as Load | null;
+	if (!load) return;
 	flood(load.floodMs, () => {
 		if (load.eventsPerSecond > 0) pace(load);
 		else flood(load.forMs, finish);

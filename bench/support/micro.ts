@@ -15,7 +15,7 @@ export type MicroResult = {
 	readonly cpuUs: number;
 };
 
-const SHORT_MS = 400;
+const SHORT_MS = 300;
 const FULL_MS = 2_000;
 
 /** Runs each task for the same time; the results are in the order of the tasks. */

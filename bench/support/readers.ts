@@ -5,7 +5,6 @@ import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Engine } from "../../src/main/engines/engine.ts";
 import { streamJsonEngine } from "../../src/main/engines/stream-json.ts";
@@ -31,7 +30,6 @@ export type Reader = {
 };
 
 const SOURCE = fileURLToPath(new URL("./load-source.ts", import.meta.url));
-const READY_POLL_MS = 10;
 
 const engine: Engine = { ...streamJsonEngine, args: () => [SOURCE] };
 const spec: LinkSpec = {
@@ -66,19 +64,22 @@ export async function openLanes(linkCount: number): Promise<Reader> {
 	const links = await Promise.all(
 		Array.from({ length: linkCount }, (_, index) => Link.open(spec, index + 1, lanes, registry)),
 	);
-	while (links.some((link) => link.conversationId === null)) await delay(READY_POLL_MS);
+	const doors = links.map(() => new Door());
 	let held: Promise<void> | undefined;
+	for (const [index, link] of links.entries()) {
+		link.submit(promptOf(null), {
+			receive: (message) => {
+				if (message.kind === "events") for (const event of message.events) doors[index]?.take(event);
+				return held;
+			},
+			ended: () => {},
+		});
+	}
+	await Promise.all(doors.map((door) => door.opened));
 	return {
 		start: (load, consumers) => {
-			for (const [index, link] of links.entries()) {
-				link.submit(promptOf(load), {
-					receive: (message) => {
-						if (message.kind === "events") for (const event of message.events) consumers[index]?.take(event);
-						return held;
-					},
-					ended: () => {},
-				});
-			}
+			for (const [index, door] of doors.entries()) door.consumer = consumers[index] ?? null;
+			for (const link of links) link.submitMore(promptOf(load));
 		},
 		holdUntil: (until) => {
 			held = until.then(() => {
@@ -97,20 +98,20 @@ export async function openLanes(linkCount: number): Promise<Reader> {
 
 /** The control: ordinary pipes, read, parsed and mapped on the main thread. */
 export async function openControl(linkCount: number): Promise<Reader> {
-	let deliver: ((index: number, event: AgyEvent) => void) | null = null;
-	let readyCount = 0;
-	const children = Array.from({ length: linkCount }, (_, index): ChildProcess => {
+	const doors = Array.from({ length: linkCount }, () => new Door());
+	const children = doors.map((door): ChildProcess => {
 		const child = spawn(process.execPath, [SOURCE], { stdio: ["pipe", "pipe", "pipe"], env: { ...spec.env } });
-		const onEvent = (event: AgyEvent) => (deliver ? deliver(index, event) : readyCount++);
+		const onEvent = (event: AgyEvent) => door.take(event);
 		const parser = new LineParser((line) => mapLine(line, onEvent));
 		child.stdout.on("data", (chunk: Buffer) => parser.push(chunk));
 		child.stderr.on("data", (chunk: Buffer) => process.stderr.write(chunk));
 		return child;
 	});
-	while (readyCount < linkCount) await delay(READY_POLL_MS);
+	for (const child of children) child.stdin?.write(promptOf(null));
+	await Promise.all(doors.map((door) => door.opened));
 	return {
 		start: (load, consumers) => {
-			deliver = (index, event) => consumers[index]?.take(event);
+			for (const [index, door] of doors.entries()) door.consumer = consumers[index] ?? null;
 			for (const child of children) child.stdin?.write(promptOf(load));
 		},
 		holdUntil: () => {
@@ -125,6 +126,21 @@ export async function openControl(linkCount: number): Promise<Reader> {
 	};
 }
 
-function promptOf(load: Load): string {
+/** The end of a reader for one child: opens with its first event, passes the later ones on. */
+class Door {
+	consumer: EventConsumer | null = null;
+	#open: () => void = () => {};
+	readonly opened = new Promise<void>((resolve) => {
+		this.#open = resolve;
+	});
+
+	take(event: AgyEvent): void {
+		if (event.kind === "ready") this.#open();
+		else this.consumer?.take(event);
+	}
+}
+
+/** Without a load the source only says that it is up. */
+function promptOf(load: Load | null): string {
 	return engine.encodePrompt(engine.payload(JSON.stringify(load)));
 }

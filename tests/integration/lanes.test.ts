@@ -227,6 +227,16 @@ describe("what passes a link", () => {
 		expect((await rig.lanes.stats())[0]?.heldBytes).toBe(0);
 	});
 
+	it("includes what agy says on stderr after it has closed stdout", async () => {
+		const script =
+			"#!/bin/sh\nread -r line\nexec 1>&-\nuntil [ -e gates/go ]; do sleep 0.1; done\necho 'error: late' >&2\n";
+		const bin = sandbox.write("late-agy", script.replace("gates", `${sandbox.simHome}/gates`), 0o700);
+		const { link, heard } = await rig.ask("anything", { bin });
+		sandbox.openGate("go");
+		await heard.over();
+		expect(link.stderrTail).toContain("error: late");
+	});
+
 	it("includes what agy said before it was given its first prompt, even when it is gone by then", async () => {
 		const script = "#!/bin/sh\necho 'error: no home' >&2\necho '<!DOCTYPE html>'\nexit 1\n";
 		const link = await rig.open({ bin: sandbox.write("early-agy", script, 0o700) });

@@ -97,10 +97,10 @@ describe("pi --mode rpc", () => {
 		const parked = sandbox.runs().at(-1)?.pid;
 		await pi.request("abort");
 		await pi.settled(from);
+		await until("the parked process is gone", () => sandbox.agyProcesses().every((row) => row.pid !== parked));
 		const turn = await pi.prompt("after the tool");
 		expect(textOf(answer(turn))).toContain("after the tool by");
 		expect(sandbox.runs().at(-1)?.pid).not.toBe(parked);
-		await until("the parked process is gone", () => sandbox.agyProcesses().every((row) => row.pid !== parked));
 		expect(sandbox.prompts().filter((prompt) => prompt === "run something")).toHaveLength(1);
 	});
 

@@ -40,6 +40,10 @@ test("takes out every one of many", () => {
 	expect(redact("Bearer a1 Bearer b2\nBearer c3")).not.toMatch(/a1|b2|c3/);
 });
 
+test("takes out every secret of a JSON object", () => {
+	expect(redact('{"token":"a1","password":"b2"}')).toBe('{"token":"[secret]","password":"[secret]"}');
+});
+
 test("a text that was redacted stays as it is", () => {
 	const once = redact('Authorization: Bearer x\n{"token":"y"} https://h/p?q=1 ya29.z');
 	expect(redact(once)).toBe(once);

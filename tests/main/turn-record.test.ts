@@ -82,6 +82,19 @@ test("what the caller knows better wins", () => {
 	});
 });
 
+test.each([
+	["of the whole turn", "First. Second.\n", "\n"],
+	["of the last step", "Second.\n", "\n"],
+	["that says something else", "Third.", ""],
+	["that is what was streamed", "First. Second.", ""],
+])("a response %s is completed by what is missing", (_name, response, missing) => {
+	const record = new TurnRecord();
+	record.note(text("First. ", 1));
+	record.note(text("Sec", 3));
+	record.note(text("ond.", 3));
+	expect(record.completeText(response)).toBe(missing);
+});
+
 describe("a second answer within the turn", () => {
 	test("is completed on its own", () => {
 		const record = new TurnRecord();

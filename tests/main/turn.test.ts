@@ -1,3 +1,4 @@
+/** Long because one machine is looked at three ways: state by event, one story each, and everything at random. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { AgyEvent } from "../../src/shared/events.ts";

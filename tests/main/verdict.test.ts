@@ -1,3 +1,4 @@
+/** Long because it is a table: every way a turn is known to end, one row each. */
 import { type AssistantMessage, isContextOverflow, isRetryableAssistantError } from "@earendil-works/pi-ai";
 import { describe, expect, test } from "vitest";
 import { toErrorMessage } from "../../src/main/turn.ts";
@@ -297,6 +298,10 @@ describe("what pi makes of the message", () => {
 		expect(isRetryableAssistantError(inPi(toErrorMessage(judge(given))))).toBe(false);
 	});
 
+	test.each(ALL)("in words that need no such note: %s", (_name, given) => {
+		expect(toErrorMessage(judge(given))).not.toContain("It is not sent again");
+	});
+
 	test.each(TRANSIENT)("still what happened and what to do: %s", (_name, given) => {
 		const verdict = judge(given);
 		expect(toErrorMessage(verdict)).toContain(verdict.summary);
@@ -304,6 +309,7 @@ describe("what pi makes of the message", () => {
 
 	test.each(ALL.filter(([, , kind]) => kind === "context-overflow"))("that the context is full: %s", (_name, given) => {
 		expect(isContextOverflow(inPi(toErrorMessage(judge(given))))).toBe(true);
+		expect(isContextOverflow(inPi(judge(given).summary))).toBe(true);
 	});
 
 	test.each(ALL.filter(([, , kind]) => kind !== "context-overflow"))(

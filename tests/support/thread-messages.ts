@@ -4,8 +4,8 @@ import type { AgyEvent, JsonObject, TokenUsage } from "../../src/shared/events.t
 import type { LaneCommand, LaneMessage } from "../../src/shared/messages.ts";
 
 /** Whole code points: control characters, emoji and combining marks included, lone surrogates not. */
-export const anyText = fc.string({ unit: "binary", maxLength: 40 });
-export const anyStep = fc.integer({ min: -1, max: 100_000 });
+const anyText = fc.string({ unit: "binary", maxLength: 40 });
+const anyStep = fc.integer({ min: -1, max: 100_000 });
 const anyState = fc.constantFrom("active" as const, "done" as const, "error" as const);
 const anyDuration = fc.double({ min: 0, max: 1e9, noNaN: true, noDefaultInfinity: true }).map((ms) => ms + 0);
 
@@ -17,7 +17,7 @@ export const anyJsonObject = fc
 	)
 	.map((value) => JSON.parse(JSON.stringify(value).replaceAll('"__proto__"', '"proto"')) as JsonObject);
 
-export const anyUsage: fc.Arbitrary<TokenUsage> = record({
+const anyUsage: fc.Arbitrary<TokenUsage> = record({
 	input: fc.nat(),
 	output: fc.nat(),
 	thinking: fc.nat(),
@@ -34,7 +34,7 @@ function optional<T extends object, K extends keyof T>(model: { [P in keyof T]: 
 	return fc.record(model, { requiredKeys, noNullPrototype: true }) as fc.Arbitrary<Omit<T, K> & Partial<Pick<T, K>>>;
 }
 
-export const anyEvent: fc.Arbitrary<AgyEvent> = fc.oneof(
+const anyEvent: fc.Arbitrary<AgyEvent> = fc.oneof(
 	record({
 		kind: fc.constant("ready" as const),
 		conversationId: anyText,

@@ -1,3 +1,4 @@
+import { existsSync, mkdirSync } from "node:fs";
 import { readFile, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { JsonStore } from "../../../src/main/json-store.ts";
@@ -97,6 +98,28 @@ describe("a sweep", () => {
 		await write({ processes: [{ ...orphan.identity, owner: { pid: own.pid, startTime: "1" } }] });
 		expect(await registry.sweep()).toBe(1);
 		await orphan.exited;
+	});
+
+	test("removes the sockets of a dead owner, and no other folder whatever the record says", async () => {
+		const own = await ownIdentity();
+		for (const name of ["pi-agy-dead01", "pi-agy-alive1", "precious"]) mkdirSync(folder.at(name));
+		const entry = (pid: number, owner: ProcessIdentity, name: string) => ({
+			...{ pid, startTime: "1", owner },
+			socketDir: folder.at(name),
+		});
+		await write({
+			processes: [
+				entry(2 ** 30, DEAD, "pi-agy-dead01"),
+				entry(2 ** 30 + 1, own, "pi-agy-alive1"),
+				entry(2 ** 30 + 2, DEAD, "precious"),
+			],
+		});
+		expect(await registry.sweep()).toBe(0);
+		expect(["pi-agy-dead01", "pi-agy-alive1", "precious"].map((name) => existsSync(folder.at(name)))).toStrictEqual([
+			false,
+			true,
+			true,
+		]);
 	});
 
 	test.each([

@@ -5,7 +5,7 @@ import { ProcessRegistry } from "../../../src/main/processes/registry.ts";
 import { type CommandSpec, runCommand } from "../../../src/main/processes/run.ts";
 import { until, within } from "../../support/condition.ts";
 import { Folder } from "../../support/folder.ts";
-import { isRunning } from "../../support/process-table.ts";
+import { isRunning, killQuietly } from "../../support/process-table.ts";
 
 const folder = new Folder();
 let registry: ProcessRegistry;
@@ -68,6 +68,11 @@ describe("a command that ends", () => {
 describe("a command that is cut short", () => {
 	/** A script that notes the pid of a child of its own and then waits. */
 	const waiting = () => `sleep 1000 & echo $! > ${folder.at("child")}; echo up; wait`;
+
+	afterEach(async () => {
+		const child = await readFile(folder.at("child"), "utf8").catch(() => "");
+		if (child !== "") killQuietly(Number(child));
+	});
 
 	async function expectGone(): Promise<void> {
 		const child = Number(await readFile(folder.at("child"), "utf8"));

@@ -219,6 +219,14 @@ describe("a frame broken by a raw newline", () => {
 		expect(decode(source)).toStrictEqual({ events: [text("a", 1), text("b", 1)], rejected: [notJson(first)] });
 	});
 
+	test("is not joined with a later line", () => {
+		const frames = [deltaLine(1, "a"), deltaLine(1, "b")].map(toLine);
+		expect(decode(`${frames[0]}${first}\n${frames[1]}${second}`)).toStrictEqual({
+			events: [text("a"), text("b")],
+			rejected: [first, second.trimEnd()].map(notJson),
+		});
+	});
+
 	test("is reported when the stream ends there", () => {
 		expect(decode(first)).toStrictEqual({ events: [], rejected: [notJson(first)] });
 	});
@@ -361,8 +369,8 @@ describe("repeated pieces of one answer", () => {
 		expect(decode(source).events).toStrictEqual([text("a", 1), text("a", 1), event, text("c", 1)]);
 	});
 
-	test("a piece that is cut off is no piece", () => {
-		const cut = toLine(deltaLine(1, "b")).slice(0, -4);
+	test.each(["", "}", '"', '"}', '"]}', '" }x', '"}}}', '""}}'])("a piece that ends with %j is no piece", (end) => {
+		const cut = toLine(deltaLine(1, "b")).replace('"}}\n', end);
 		const source = `${toLine(deltaLine(1, "a"))}${cut}\n${toLine(deltaLine(1, "c"))}`;
 		expect(decode(source)).toStrictEqual({ events: [text("a", 1), text("c", 1)], rejected: [notJson(cut)] });
 	});

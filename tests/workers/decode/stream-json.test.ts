@@ -1,3 +1,4 @@
+/** Long because it is a table: every documented shape of a line and every spelling of it, one row each. */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AgyEvent, TokenUsage } from "../../../src/shared/events.ts";
