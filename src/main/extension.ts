@@ -95,12 +95,12 @@ export default function antigravity(pi: ExtensionAPI): void {
 	});
 	pi.on("session_shutdown", async (_event, ctx) => {
 		ended.abort(new AgyError("cancelled", "pi is shutting down."));
-		provider.close();
 		// pi waits for this without a limit; what does not end in time is the guardian's.
 		await settlesWithin(close(ctx.sessionManager.getSessionId()), SHUTDOWN_TIMEOUT_MS);
 	});
 
 	async function close(sessionId: string): Promise<void> {
+		await provider.close();
 		await share.peek()?.links.closeSession(sessionId);
 		await bindings.settled();
 		await spill.close();

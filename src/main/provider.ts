@@ -42,6 +42,9 @@ export class Provider {
 	readonly #log: (level: LogLevel, text: string) => void;
 	/** The turn of each pi session that runs or waits for pi. */
 	readonly #running = new Map<string, RunningTurn>();
+	/** Turns on their way to agy. */
+	readonly #beginning = new Set<Promise<void>>();
+	readonly #closed = new AbortController();
 
 	constructor({ starter, log }: ProviderOptions) {
 		this.#starter = starter;
@@ -55,11 +58,11 @@ export class Provider {
 		options: SimpleStreamOptions = {},
 	): AssistantMessageEventStream => {
 		const stream = new PiStream(model);
-		const signal = options.signal ?? new AbortController().signal;
+		const signal = AbortSignal.any([this.#closed.signal, ...(options.signal ? [options.signal] : [])]);
 		const sessionId = isSideRequest(options) ? null : (options.sessionId ?? null);
 		const ask: Ask = { model, options, messages: context.messages, stream, signal, sessionId };
 		signal.addEventListener("abort", () => stream.fail("aborted", "The turn was stopped."), { once: true });
-		this.#answer(ask).catch((thrown: unknown) => this.#fail(ask, thrown));
+		this.#begin(ask, () => this.#answer(ask));
 		return stream.events;
 	};
 
@@ -70,9 +73,18 @@ export class Provider {
 		running?.turn.abort();
 	}
 
-	/** The session is over. */
-	close(): void {
+	/** The session is over: nothing runs, and nothing is begun any more. Resolves when that is so. */
+	async close(): Promise<void> {
+		this.#closed.abort();
 		for (const sessionId of [...this.#running.keys()]) this.dropParked(sessionId);
+		await Promise.all(this.#beginning);
+	}
+
+	#begin(ask: Ask, work: () => Promise<void>): void {
+		const begun = work()
+			.catch((thrown: unknown) => this.#fail(ask, thrown))
+			.finally(() => this.#beginning.delete(begun));
+		this.#beginning.add(begun);
 	}
 
 	async #answer(ask: Ask): Promise<void> {
@@ -107,7 +119,7 @@ export class Provider {
 				if (!attempt.mayRetry || ask.signal.aborted) return false;
 				this.#log("info", `turn ${verdict.kind}: nothing was done, the prompt is sent once more`);
 				const again = { isFresh: verdict.retry === "fresh", mayRetry: false };
-				this.#start(ask, sessionId, again).catch((thrown: unknown) => this.#fail(ask, thrown));
+				this.#begin(ask, () => this.#start(ask, sessionId, again));
 				return true;
 			},
 			onEnd: (turn) => {

@@ -18,6 +18,7 @@ export class TurnRecord {
 	#lastRequestStep = -1;
 	#stepUsage: TokenUsage = NO_USAGE;
 	readonly #activeSteps = new Set<number>();
+	readonly #endedSteps = new Set<number>();
 	readonly #toolCounts = new Map<string, number>();
 	readonly #deniedTools = new Set<string>();
 	readonly #toolErrors: string[] = [];
@@ -140,6 +141,8 @@ export class TurnRecord {
 
 	#endStep(event: ToolEvent | SubagentEvent): void {
 		this.#activeSteps.delete(event.step);
+		if (this.#endedSteps.has(event.step)) return;
+		this.#endedSteps.add(event.step);
 		const tool = event.kind === "tool" ? event.name : "invoke_subagent";
 		this.#toolCounts.set(tool, (this.#toolCounts.get(tool) ?? 0) + 1);
 	}

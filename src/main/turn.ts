@@ -92,6 +92,8 @@ export class Turn implements LinkConsumer {
 	/** Events that came while parked and need a message. */
 	#backlog: AgyEvent[] = [];
 	#followUps: string[] = [];
+	/** agy's counters at the last result of the turn. */
+	#counters: TokenUsage | null = null;
 	/** Set when the turn ended while no message was there to say so. */
 	#untoldVerdict: Verdict | null = null;
 
@@ -314,7 +316,8 @@ export class Turn implements LinkConsumer {
 		const { stream } = this.#segment;
 		this.#nameConversation(result.conversationId, "");
 		stream.text(this.#record.completeText(result.text));
-		const usage = this.#record.unreportedUsage(result.usage, this.#options.usageBefore);
+		const usage = this.#record.unreportedUsage(result.usage, this.#counters ?? this.#options.usageBefore);
+		this.#counters = result.usage ?? this.#counters;
 		if (usage) stream.addUsage(usage);
 		if (this.#followUps.length === 0 || !isSuccess(result)) {
 			this.#end("result", { result });
@@ -353,7 +356,8 @@ export class Turn implements LinkConsumer {
 	async #endUnlessToolRuns(): Promise<void> {
 		const { link, inactivityTimeoutMin } = this.#options;
 		const mayExtend = this.#record.hasActiveSteps && this.#silenceExtensions++ < MAX_SILENCE_EXTENSIONS;
-		const isAlive = mayExtend && (await link.hasRunningCommands());
+		const isAlive = mayExtend && (await link.hasRunningCommands().catch(() => false)); // What cannot be seen does not count.
+		if (this.#phase === "ended" || (this.#phase === "parked" && !this.#cards.hasUnsettled)) return;
 		const wasHeard = this.#silence.idleMs < inactivityTimeoutMin * 60_000; // While the processes were looked at.
 		if (isAlive || wasHeard) this.#silence.start();
 		else this.#end("silent", { timeoutMin: inactivityTimeoutMin });
@@ -379,7 +383,7 @@ export class Turn implements LinkConsumer {
 		else if (!isRetried) this.#tell(this.#segment.stream, verdict);
 		this.#letDeliveryGoOn();
 		const { wasRead } = this.#record;
-		this.#options.onEnd({ verdict, undelivered: this.#followUps, wasRead, counters: more.result?.usage ?? null });
+		this.#options.onEnd({ verdict, undelivered: this.#followUps, wasRead, counters: this.#counters });
 	}
 
 	#tell(stream: PiStream, verdict: Verdict): void {

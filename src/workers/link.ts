@@ -161,10 +161,13 @@ export class Link {
 			return;
 		}
 		this.#heldTurnEnd = event;
-		setImmediate(() => {
-			this.#releaseTurnEnd();
-			this.#endChunk(0);
-		});
+		// Twice: the first may come before the pipes have been looked at again.
+		setImmediate(() =>
+			setImmediate(() => {
+				this.#releaseTurnEnd();
+				this.#endChunk(0);
+			}),
+		);
 	}
 
 	#releaseTurnEnd(): void {
@@ -189,7 +192,6 @@ export class Link {
 	#endStdout(): void {
 		if (this.#state !== "open") return;
 		this.#decoder.end();
-		this.#releaseTurnEnd();
 		this.#reportRejected();
 		this.#outbox.flush();
 		this.#endOutput();
@@ -197,6 +199,7 @@ export class Link {
 
 	#endOutput(): void {
 		if (--this.#openOutputs > 0 || this.#state !== "open") return;
+		this.#releaseTurnEnd();
 		this.#state = "ended";
 		this.#outbox.message({ kind: "output-ended", link: this.#id });
 		this.#outbox.flush();
