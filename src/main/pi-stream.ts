@@ -138,7 +138,7 @@ export class PiStream {
 
 	/** agy's conversation id, kept by pi with the message. */
 	setConversation(conversationId: string): void {
-		if (!this.isEnded) this.#message.responseId = conversationId;
+		if (!this.isEnded && conversationId !== "") this.#message.responseId = conversationId;
 	}
 
 	/** The message is complete; `toolUse` makes pi run its tool calls and ask again. */

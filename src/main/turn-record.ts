@@ -148,7 +148,7 @@ export class TurnRecord {
 	}
 
 	#missingText(response: string): string {
-		if (this.#text === "") return response;
+		if (this.#text === "") return response.trim() === "" ? "" : response;
 		for (const streamed of [this.#text, this.#lastText.text]) {
 			if (response.length > streamed.length && response.startsWith(streamed)) return response.slice(streamed.length);
 		}

@@ -151,6 +151,7 @@ export class Turn implements LinkConsumer {
 		this.#phase = "streaming";
 		segment.stream.start();
 		segment.stream.setContextTokens(this.#record.contextTokens);
+		segment.stream.setConversation(this.#options.link.conversationId ?? "");
 		this.#silence.start();
 		this.#cap.resume();
 		if (this.#resumeDelivery) this.#letDeliveryGoOn();

@@ -214,7 +214,7 @@ function judgeFailure(evidence: TurnEvidence): Verdict {
 	const error = result?.error || stderrError(evidence.stderr);
 	const status = result?.status || "no status";
 	// Up to agy 1.1.19 one failed tool made the whole turn an error, with a full answer.
-	if (evidence.sawText && evidence.toolErrors.includes(error)) return complete(evidence);
+	if (evidence.sawText && error !== "" && evidence.toolErrors.includes(error)) return complete(evidence);
 	const denied = deniedTools(evidence);
 	if (denied !== "" && !evidence.sawText) return deniedVerdict(denied);
 	if (/^interrupted$/i.test(error))

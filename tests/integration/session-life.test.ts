@@ -98,7 +98,9 @@ describe("a call that is no part of the conversation", () => {
 		}
 		await until("only the user's process is left", () => sandbox.agyProcesses().length === 1);
 		expect(sandbox.agyProcesses()[0]?.pid).toBe(user?.pid);
-		const told = JSON.parse(sandbox.read("sim/conversations/c0ffee00-0000-4000-8000-000000000001.json"));
+		const told = JSON.parse(
+			sandbox.read("sim/antigravity-cli/conversations/c0ffee00-0000-4000-8000-000000000001.json"),
+		);
 		expect(told.turns.map((turn: { prompt: string }) => turn.prompt)).toEqual(["one", "two", "three"]);
 		await pi.close();
 		expect(pi.pi.stderr).toBe("");

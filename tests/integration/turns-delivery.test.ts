@@ -6,8 +6,7 @@ import { describe, expect, it } from "vitest";
 import { SdkStage } from "../support/sdk-stage.ts";
 import { answer, textOf } from "../support/transcript.ts";
 
-const PNG =
-	"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
+const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
 const LIMIT_BYTES = 25_600;
 const ECHO = { steps: [{ kind: "text", text: "{{prompt}}", deltaChars: 0 }] };
 const TOOL = { kind: "tool", name: "run_command", permission: "allowed", output: "ran" };
@@ -61,10 +60,11 @@ describe("agy is told", () => {
 	it("what another extension says before the user's words", async () => {
 		const session = await stage.open({
 			extensions: [
-				(pi: ExtensionAPI) =>
+				(pi: ExtensionAPI) => {
 					pi.on("before_agent_start", () => ({
 						message: { customType: "weather", content: "It is raining.", display: false },
-					})),
+					}));
+				},
 			],
 		});
 		const told = await session.ask("shall I go out?");

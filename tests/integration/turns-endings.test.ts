@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
 import { isRunning } from "../support/process-table.ts";
 import type { SdkSession } from "../support/sdk-session.ts";
-import { type StageOptions, SdkStage } from "../support/sdk-stage.ts";
+import { SdkStage, type StageOptions } from "../support/sdk-stage.ts";
 import { answer, cards, retries, streamedText, textOf } from "../support/transcript.ts";
 
 const HALF = { kind: "text", text: "The first half is", finish: "none" };
@@ -71,7 +71,11 @@ const ENDINGS: readonly Ending[] = [
 		text: "This answer will not",
 		says: [/exited with code 0 in the middle of the turn/, /answer above is incomplete/],
 	},
-	{ name: "exit 1 without a word", options: { scenario: "crash-silent" }, says: [/exited with code 1 without an answer/] },
+	{
+		name: "exit 1 without a word",
+		options: { scenario: "crash-silent" },
+		says: [/exited with code 1 without an answer/],
+	},
 	{
 		name: "a closed stdin",
 		options: { scenario: "stdin-closed" },
@@ -121,7 +125,9 @@ describe("a crash after a tool ran", () => {
 describe("success without an answer, usage or model call", () => {
 	it("is tried once more in a fresh conversation, then it is an error", async () => {
 		const session = await stage.open({ scenario: "empty-success" });
-		expect(await session.ask("go")).toMatch(/^error: .*without having done anything.*the next prompt starts a fresh one/);
+		expect(await session.ask("go")).toMatch(
+			/^error: .*without having done anything.*the next prompt starts a fresh one/,
+		);
 		expect(session.runs()).toMatchObject([{ prompts: ["go"] }, { prompts: ["go"] }]);
 		for (const { argv } of session.runs()) expect(argv).not.toContain("--conversation");
 	});

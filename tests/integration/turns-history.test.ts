@@ -45,7 +45,9 @@ describe("a fresh conversation gets the session's history", () => {
 		const history = rebuilt(session, "four");
 		for (const said of ["one", "heard: one", "two", "heard: two"]) expect(history).toContain(said);
 		expect(history).not.toContain("three");
-		expect(session.notices).toEqual([expect.stringMatching(/fresh conversation.*changed by a branch, a fork or an edit/)]);
+		expect(session.notices).toEqual([
+			expect.stringMatching(/fresh conversation.*changed by a branch, a fork or an edit/),
+		]);
 
 		await session.ask("five");
 		expect(session.runs().at(-1)?.prompts.at(-1)).toBe("five");
@@ -171,10 +173,17 @@ describe("the conversation goes on", () => {
 
 describe("a context that is nearly full", () => {
 	it("is compacted once, and the rebuilt conversation is small again", async () => {
-		const full = { kind: "text", text: "Long.", deltaChars: 0, usage: { inputTokens: 190_000, cacheReadTokens: 800_000 } };
+		const full = {
+			kind: "text",
+			text: "Long.",
+			deltaChars: 0,
+			usage: { inputTokens: 190_000, cacheReadTokens: 800_000 },
+		};
 		const small = { kind: "text", text: "Short.", deltaChars: 0, usage: { inputTokens: 3_000 } };
 		const session = await stage.open({
-			scenario: { turns: [SUMMARY, { match: "is in the file|again", steps: [small] }, { steps: [small] }, { steps: [full] }] },
+			scenario: {
+				turns: [SUMMARY, { match: "is in the file|again", steps: [small] }, { steps: [small] }, { steps: [full] }],
+			},
 			settings: KEEP_NOTHING,
 		});
 		const compactions = () => session.records.filter((record) => record.type === "compaction_start").length;
@@ -197,8 +206,6 @@ describe("agy running another model than the one asked for", () => {
 		const session = await stage.open({ scenario: { start: { initModel: "gemini-3.1-pro-low" }, turns: [ECHO] } });
 		await session.ask("one");
 		await session.ask("two");
-		expect(session.notices).toEqual([
-			"agy runs the model gemini-3.1-pro-low, not gemini-3.8-flash-medium as asked.",
-		]);
+		expect(session.notices).toEqual(["agy runs the model gemini-3.1-pro-low, not gemini-3.8-flash-medium as asked."]);
 	});
 });

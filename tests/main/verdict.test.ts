@@ -27,7 +27,12 @@ function exited(more: Partial<TurnEvidence>): TurnEvidence {
 const STATUSES: readonly Row[] = [
 	["SUCCESS with text", evidence(), "complete", "stop"],
 	["SUCCESS with text that was only streamed", evidence({ result: turnEnd() }), "complete", "stop"],
-	["SUCCESS with text that is only in the result", bareEvidence({ text: "Hi.\n" }), "complete", "stop"],
+	[
+		"SUCCESS with text that is only in the result",
+		bareEvidence({ text: "Hi.\n" }, { sawText: true }),
+		"complete",
+		"stop",
+	],
 	["OK", evidence({ result: turnEnd({ status: "OK", text: "Hi." }) }), "complete", "stop"],
 	["SUCCESS after work without a word", evidence({ result: turnEnd(), sawText: false }), "complete", "stop"],
 	["SUCCESS without anything: dropped", bareEvidence({}), "empty", "error"],
@@ -84,6 +89,12 @@ const STATUSES: readonly Row[] = [
 	[
 		"ERROR that copies a tool's error, without an answer",
 		bareEvidence({ status: "ERROR", error: FETCH_FAILED }, { sawOutput: true, toolErrors: [FETCH_FAILED] }),
+		"failed",
+		"error",
+	],
+	[
+		"ERROR without a word, with a full answer and a tool that failed without a word",
+		evidence({ result: turnEnd({ status: "ERROR", text: "Hi." }), toolErrors: [""] }),
 		"failed",
 		"error",
 	],
@@ -214,6 +225,16 @@ const ENDS: readonly Row[] = [
 		"error",
 	],
 	[
+		"an error line on stdout in place of a frame",
+		exited({
+			sawOutput: false,
+			sawText: false,
+			rejected: { reason: "not-json", sample: "error: authentication required" },
+		}),
+		"auth",
+		"error",
+	],
+	[
 		"noise before a crash in the middle",
 		exited({ rejected: { reason: "not-json", sample: "Opening in existing browser session." } }),
 		"crashed",
@@ -328,6 +349,34 @@ describe("what is kept", () => {
 	});
 });
 
+describe("what may be sent again", () => {
+	const RETRIED: readonly (readonly [string, TurnEvidence, Verdict["retry"]])[] = [
+		["a prompt that agy dropped", bareEvidence({}), "fresh"],
+		[
+			"one that a process which served before never took",
+			exited({ isReused: true, sawOutput: false, sawText: false }),
+			"same",
+		],
+		["not one of a process that was made for it", exited({ sawOutput: false, sawText: false }), null],
+		["not one that anything came of", exited({ isReused: true, sawText: false }), null],
+		[
+			"not one that was answered with a known error",
+			exited({ isReused: true, sawOutput: false, sawText: false, stderr: "error: authentication required\n" }),
+			null,
+		],
+		["not one of a lost lane", evidence({ cause: "lane-lost", result: null, isReused: true, sawOutput: false }), null],
+		["not one that agy reported as denied", bareEvidence({ deniedActions: [{ action: "x", displayName: "" }] }), null],
+	];
+
+	test.each(RETRIED)("%s", (_name, given, retry) => {
+		expect(judge(given).retry).toBe(retry);
+	});
+
+	test.each(ALL.filter(([, , kind]) => kind !== "empty"))("nothing of these: %s", (_name, given) => {
+		expect(judge(given).retry).toBeNull();
+	});
+});
+
 test.each([
 	["a plain answer", evidence({ leftToolsRunning: true })],
 	[
@@ -368,6 +417,27 @@ describe("what is said", () => {
 			"use RunCommand and",
 		],
 		["which limit was hit", evidence({ cause: "silent", result: null, timeoutMin: 5 }), "nothing for 5 minutes"],
+		[
+			"what was done until then, and where to go on",
+			evidence({
+				cause: "too-long",
+				result: null,
+				timeoutMin: 20,
+				toolCounts: new Map([
+					["run_command", 3],
+					["view_file", 1],
+				]),
+				conversationId: "c0ffee",
+			}),
+			"The answer above is incomplete. Until then it ran: run_command (3), view_file. The conversation c0ffee is kept;",
+		],
+		["that the conversation of a crash goes on", exited({}), "The next prompt resumes the conversation."],
+		[
+			"what an interruption left",
+			evidence({ result: turnEnd({ status: "ERROR", error: "interrupted" }) }),
+			"incomplete",
+		],
+		["what agy cancelled by itself", failedStatus("CANCELED"), "Send the prompt again."],
 		["one minute", evidence({ cause: "too-long", result: null, timeoutMin: 1 }), "longer than 1 minute."],
 		["seconds", evidence({ cause: "silent", result: null, timeoutMin: 0.05 }), "nothing for 3 seconds"],
 		["how agy ended", exited({ exit: { code: 3, signal: null } }), "exited with code 3"],

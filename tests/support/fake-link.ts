@@ -59,6 +59,12 @@ export class FakeLink {
 		return this.runningCommands();
 	}
 
+	/** The turn is over. */
+	release(): void {
+		this.#consumer = null;
+		this.#queue = [];
+	}
+
 	/** agy prints; the events travel as one message. */
 	print(...events: readonly AgyEvent[]): void {
 		this.send({ kind: "events", link: 1, bytes: 100, events });

@@ -64,7 +64,8 @@ export class SdkSession {
 				],
 			},
 		});
-		const model = services.modelRuntime.getModel("antigravity", "gemini-3.8-flash");
+		const { modelRuntime } = services;
+		const model = modelRuntime.getModel("antigravity", "gemini-3.8-flash") ?? modelRuntime.getModels("antigravity")[0];
 		if (!model) throw new Error("the provider is not registered");
 		const { session } = await createAgentSessionFromServices({
 			services,

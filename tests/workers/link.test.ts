@@ -105,10 +105,11 @@ describe("a turn's end", () => {
 	});
 
 	test("does so when stdout ends with it", async () => {
-		const [stderrPipe, stdout] = [await attach("stderr"), await attach("stdout")];
+		const [stderrPipe, stdout] = [await attach("stderr"), await connect()];
 		await inPollPhase(() => {
-			stdout.end(RESULT);
 			stderrPipe.write('AGY_ERROR: {"short_error":"quota"}\n');
+			link.attach("stdout", stdout.lane, Buffer.from(RESULT));
+			stdout.lane.destroy();
 		});
 		await until("the turn's end", () => kinds().includes("turn-end"));
 		expect(kinds()).toStrictEqual(["stderr", "turn-end"]);
@@ -180,7 +181,7 @@ describe("the end of the output", () => {
 
 	test("of a killed process comes too", async () => {
 		const [stdout, stderrPipe] = [await attach("stdout", `${DELTA}{"event":"st`), await attach("stderr")];
-		stdout.resetAndDestroy();
+		stdout.destroy();
 		stderrPipe.destroy();
 		await until("the end", ended);
 		expect(kinds()).toStrictEqual(["text", "lines-rejected", "output-ended"]);
