@@ -86,6 +86,7 @@ describe("a worker thread that crashes in the middle of a turn", () => {
 		const session = sessions[0] as SdkSession;
 		const turn = session.ask("hang");
 		await sandbox.reached("hanging");
+		await until("half an answer", () => session.streamed === "half");
 		const [hub] = hubs();
 		expect(hub?.lanes.threads.length).toBe(1);
 		for (const thread of hub?.lanes.threads ?? []) await thread.terminate();

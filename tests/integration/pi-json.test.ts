@@ -119,11 +119,9 @@ describe("pi --mode json", () => {
 			["4 passed\r\n", false, "done", 20, []],
 			[expect.stringContaining("Still running"), false, "background", null, ["npm start"]],
 		]);
-		expect(assistantMessages(pi.records).map((message) => message.stopReason)).toEqual([
-			...["toolUse", "toolUse", "stop"],
-			...["toolUse", "stop"],
-			...["toolUse", "stop"],
-		]);
+		// Tools that run at once share a message when agy's lines arrive together, so only its last one is certain.
+		const stops = assistantMessages(pi.records).map((message) => message.stopReason);
+		expect(stops.join(" ")).toMatch(/^((toolUse )+stop ?){3}$/);
 		expect(retries(pi.records)).toBe(0);
 		expect(sandbox.runs()).toMatchObject([{ prompts: ["one", "several", "background"] }]);
 	});

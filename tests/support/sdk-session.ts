@@ -36,6 +36,8 @@ export class SdkSession {
 	readonly records: JsonAgentSessionEvent[] = [];
 	/** What the user was told. */
 	readonly notices: string[] = [];
+	/** The text of all answers as it came. */
+	streamed = "";
 	readonly #sandbox: Sandbox;
 	#isClosed = false;
 
@@ -43,7 +45,11 @@ export class SdkSession {
 		this.session = session;
 		this.cwd = cwd;
 		this.#sandbox = sandbox;
-		session.subscribe((event: AgentSessionEvent) => this.records.push(event as unknown as JsonAgentSessionEvent));
+		session.subscribe((event: AgentSessionEvent) => {
+			this.records.push(event as unknown as JsonAgentSessionEvent);
+			if (event.type !== "message_update" || event.assistantMessageEvent.type !== "text_delta") return;
+			this.streamed += event.assistantMessageEvent.delta;
+		});
 	}
 
 	/** The environment of the sandbox has to be the one of this process: see `enterSandbox`. */
