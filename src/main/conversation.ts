@@ -84,10 +84,14 @@ export class Conversation {
 	/** The prompt that tells agy what it does not know. */
 	async compose(): Promise<string> {
 		const { encode, spill } = this.#options;
+		const { context, prompt } = this.#plan;
+		const undelivered = this.#state.undelivered.join("\n\n");
+		const hasContext = context.length > 0; // It happened after what is undelivered.
 		const sections = [
 			...this.#instructionSections(),
+			...(hasContext ? [userSection(undelivered)] : []),
 			...(await this.#contextSections()),
-			await this.#userSection(this.#plan.prompt),
+			await this.#userSection(hasContext ? "" : undelivered, prompt),
 		];
 		return composePrompt(sections, encode, spill);
 	}
@@ -187,8 +191,8 @@ export class Conversation {
 		];
 	}
 
-	async #userSection(messages: readonly UserMessage[]): Promise<Section> {
-		const texts = [...this.#state.undelivered, await renderUserMessages(messages, this.#options.spill)];
+	async #userSection(undelivered: string, messages: readonly UserMessage[]): Promise<Section> {
+		const texts = [undelivered, await renderUserMessages(messages, this.#options.spill)];
 		return userSection(texts.filter((text) => text !== "").join("\n\n") || GO_ON);
 	}
 }

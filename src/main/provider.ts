@@ -18,7 +18,7 @@ import { AgyError, toError } from "../shared/errors.ts";
 import type { LogLevel } from "../shared/lane-control.ts";
 import type { Conversation } from "./conversation.ts";
 import { PiStream } from "./pi-stream.ts";
-import type { Segment, Turn } from "./turn.ts";
+import { type Segment, type Turn, toErrorMessage } from "./turn.ts";
 import type { TurnStarter } from "./turn-starter.ts";
 
 /** One request of pi. */
@@ -139,7 +139,7 @@ export class Provider {
 		}
 		const error = toError(thrown);
 		this.#log("error", error instanceof AgyError ? error.message : (error.stack ?? error.message));
-		stream.fail("error", error.message);
+		stream.fail("error", toErrorMessage({ summary: error.message, detail: "" }));
 	}
 }
 

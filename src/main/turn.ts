@@ -419,7 +419,7 @@ function toThinkingRow(tokens: number, durationMs: number | undefined): string {
  * pi sends the prompt again when an error looks transient to it, and agy would get it twice. agy's own words stay out
  * then; they are in the log. Where our summary quotes such words, pi is told in its own that this is no such failure.
  */
-export function toErrorMessage({ summary, detail }: Verdict): string {
+export function toErrorMessage({ summary, detail }: Pick<Verdict, "summary" | "detail">): string {
 	const message = detail === "" || summary.includes(detail) ? summary : `${summary}\nagy: ${detail}`;
 	if (!looksTransient(message)) return message;
 	return looksTransient(summary) ? `${summary} (It is not sent again: out of budget.)` : summary;

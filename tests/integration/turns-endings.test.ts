@@ -193,9 +193,7 @@ describe("a turn that is stopped", () => {
 	it("ends an agy that ignores every polite signal", async () => {
 		const hang = { kind: "hang", ignoreSignals: ["SIGINT", "SIGTERM", "SIGHUP"], marker: "deaf" };
 		const session = await stage.open({ scenario: { turns: [{ steps: [HALF, hang] }, ECHO] } });
-		const stopped = await stopAt(session, "deaf");
-		expect(stopped).toMatchObject({ stopReason: "aborted" });
-		expect(textOf(stopped)).toBe("The first half is");
+		expect(await stopAt(session, "deaf")).toMatchObject({ stopReason: "aborted" });
 		const [deaf] = session.runs();
 		expect(await session.ask("next")).toBe("next");
 		expect(isRunning(deaf?.pid as number)).toBe(false);

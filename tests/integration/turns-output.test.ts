@@ -31,8 +31,17 @@ const FORMS: readonly Form[] = [
 	{ name: "an event, a step and a state nobody knows", options: { scenario: "future" }, text: "Done.\n" },
 	{
 		name: "text under response_text",
-		options: { scenario: "response-text" },
-		text: "Found in another field.\n",
+		options: {
+			scenario: {
+				turns: [
+					{
+						steps: [{ kind: "text", text: "Found in another field.", field: "response_text" }],
+						result: { response: "" },
+					},
+				],
+			},
+		},
+		text: "Found in another field.",
 	},
 	{
 		name: "the whole text in each frame",

@@ -4,7 +4,6 @@
  * files a prompt points to in their place.
  */
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
 import type {
 	AssistantMessage,
 	Message,
@@ -28,16 +27,15 @@ import { Spill } from "../../src/main/spill.ts";
 import { Steps } from "../../src/main/steps.ts";
 import { type Session, TurnStarter } from "../../src/main/turn-starter.ts";
 import { AgyError } from "../../src/shared/errors.ts";
+import type { TurnEndEvent } from "../../src/shared/events.ts";
+import { notice, text, turnEnd } from "./agy-events.ts";
 import { within } from "./condition.ts";
 import { FakeLink } from "./fake-link.ts";
 import type { Folder } from "./folder.ts";
+import { problemsOf } from "./pi-contract.ts";
 import { MODEL } from "./pi-message.ts";
 import { OWN, user } from "./pi-transcript.ts";
 import { STEP_TOOL } from "./turn-stage.ts";
-import { problemsOf } from "./pi-contract.ts";
-import { notice, ready, text, turnEnd } from "./agy-events.ts";
-
-export const SESSION = "s1";
 
 /** A fake process of the pool. */
 export class AgyLink extends FakeLink {
@@ -64,9 +62,8 @@ export class AgyLink extends FakeLink {
 	/** agy says who it is: another conversation than the one asked for when that is lost. */
 	introduce(model = ""): void {
 		const wanted = this.spec.conversationId;
-		this.conversationId =
-			wanted === null || this.#stage.lost.has(wanted) ? this.#stage.newConversation() : wanted;
-		this.print({ ...ready, conversationId: this.conversationId, model });
+		this.conversationId = wanted === null || this.#stage.lost.has(wanted) ? this.#stage.newConversation() : wanted;
+		this.print({ kind: "ready", conversationId: this.conversationId, model, permissionMode: "", toolCount: 0 });
 		this.#setReady();
 	}
 
@@ -86,7 +83,11 @@ export class AgyLink extends FakeLink {
 	/** A whole turn of text. */
 	answer(prompt: string, answer = "ok"): void {
 		this.read(prompt);
-		this.print(text(answer, 3), turnEnd({ text: answer, conversationId: this.conversationId ?? "" }));
+		this.print(text(answer, 3), this.result({ text: answer }));
+	}
+
+	result(more: Partial<TurnEndEvent> = {}): TurnEndEvent {
+		return turnEnd({ conversationId: this.conversationId ?? "", ...more });
 	}
 
 	#hear(line: string): void {
@@ -112,25 +113,24 @@ export class ProviderStage {
 	readonly problems: string[] = [];
 	/** pi's transcript. */
 	messages: Message[] = [];
-	cwd = "/srv/demo";
-	binary: Binary = { path: "/opt/agy", version: "1.2.9", fingerprint: "", namesItselfFirst: true, warning: null };
+	sessionId = "";
+	cwd = "";
+	binary!: Binary;
 	/** What agy does with a prompt. Default: it answers. */
-	behave: (link: AgyLink, prompt: string) => void = (link, prompt) => link.answer(prompt);
+	behave!: (link: AgyLink, prompt: string) => void;
 	/** Called before a process is given. */
-	onAcquire: (options: AcquireOptions) => void | Promise<void> = () => {};
-	stage: (systemPrompt: string) => Promise<string> = async (systemPrompt) => {
-		this.staged.push(systemPrompt);
-		return `pi-agy-${this.staged.indexOf(systemPrompt)}`;
-	};
-	findBinary: () => Promise<Binary> = async () => this.binary;
+	onAcquire!: (options: AcquireOptions) => void | Promise<void>;
+	stageAgent!: (systemPrompt: string) => Promise<string>;
+	findBinary!: () => Promise<Binary>;
 	/** Whether pi has the tool that shows agy's steps. */
 	hasStepTool = true;
-	catalog = new Catalog([{ slug: MODEL.id, name: "Flash" }], true);
+	catalog!: Catalog;
 	bindings!: SessionBindings;
 	spill!: Spill;
 	provider!: Provider;
 	steps = new Steps();
 	#conversationCount = 0;
+	#sessionCount = 0;
 
 	/** To be made at the top of a test file. */
 	constructor(folder: Folder) {
@@ -198,14 +198,20 @@ export class ProviderStage {
 		this.open(config);
 	}
 
+	/** Another session of pi, of which nothing is known. */
+	async startOver(): Promise<void> {
+		await this.close();
+		this.#reset();
+	}
+
 	binding(): Promise<Binding | null> {
-		return this.bindings.find({ sessionId: SESSION, engineId: streamJsonEngine.id, cwd: this.cwd });
+		return this.bindings.find({ sessionId: this.sessionId, engineId: streamJsonEngine.id, cwd: this.cwd });
 	}
 
 	/** One message of the provider for the transcript as it is; it is added to it. */
 	async ask(options: SimpleStreamOptions = {}): Promise<AssistantMessage> {
 		const context = { messages: [...this.messages] } as unknown as TranscriptContext;
-		const stream = this.provider.streamSimple(MODEL, context, { sessionId: SESSION, ...options });
+		const stream = this.provider.streamSimple(MODEL, context, { sessionId: this.sessionId, ...options });
 		const events = [];
 		const message = await within("a message", stream.result());
 		for await (const event of stream) events.push(event);
@@ -250,7 +256,19 @@ export class ProviderStage {
 	}
 
 	#reset(): void {
-		Object.assign(this, new BlankStage());
+		this.sessionId = `s${++this.#sessionCount}`;
+		this.messages = [];
+		this.cwd = "/srv/demo";
+		this.binary = { path: "/opt/agy", version: "1.2.9", fingerprint: "", namesItselfFirst: true, warning: null };
+		this.behave = (link, prompt) => link.answer(prompt);
+		this.onAcquire = () => {};
+		this.stageAgent = async (systemPrompt) => {
+			this.staged.push(systemPrompt);
+			return `pi-agy-${this.staged.indexOf(systemPrompt)}`;
+		};
+		this.findBinary = async () => this.binary;
+		this.hasStepTool = true;
+		this.catalog = new Catalog([{ slug: MODEL.id, name: "Flash" }], true);
 		this.links.length = 0;
 		this.told.clear();
 		this.lost.clear();
@@ -264,7 +282,7 @@ export class ProviderStage {
 		const hub = {
 			lanes: { warmUp: () => {} },
 			binaries: { find: () => this.findBinary() },
-			agentFiles: { stage: (systemPrompt: string) => this.stage(systemPrompt) },
+			agentFiles: { stage: (systemPrompt: string) => this.stageAgent(systemPrompt) },
 			log: { write: (_level: string, line: string) => void this.logged.push(line) },
 			links: {
 				acquire: (spec: LinkSpec, options: AcquireOptions) => this.#acquire(spec, options),
@@ -281,7 +299,8 @@ export class ProviderStage {
 			link.state === "idle" &&
 			link.spec.sessionId === spec.sessionId &&
 			JSON.stringify(link.spec.profile) === JSON.stringify(spec.profile) &&
-			link.conversationId === spec.conversationId;
+			(link.conversationId === spec.conversationId ||
+				(link.turns === 0 && link.spec.conversationId === spec.conversationId));
 		const idle = spec.sessionId === null ? undefined : this.links.find(fits);
 		if (idle) {
 			idle.state = "running";
@@ -308,25 +327,9 @@ export class ProviderStage {
 	}
 }
 
-/** What a test may have changed, as it is at first. */
-class BlankStage {
-	messages: Message[] = [];
-	cwd = "/srv/demo";
-	binary: Binary = { path: "/opt/agy", version: "1.2.9", fingerprint: "", namesItselfFirst: true, warning: null };
-	behave = (link: AgyLink, prompt: string) => link.answer(prompt);
-	onAcquire = () => {};
-	findBinary: () => Promise<Binary> = async () => this.binary;
-	hasStepTool = true;
-	catalog = new Catalog([{ slug: MODEL.id, name: "Flash" }], true);
-}
-
 /** A prompt with the files it points to in place of their names, where they are still there. */
 function expand(prompt: string): string {
 	return prompt.replaceAll(/is in the file (\S+\.md)[.,]/g, (whole, path: string) =>
 		existsSync(path) ? `${whole}\n${readFileSync(path, "utf8")}\n` : whole,
 	);
-}
-
-export function spillRoot(folder: Folder): string {
-	return join(folder.path, "spill");
 }
