@@ -38,6 +38,7 @@ const spec: LinkSpec = {
 	profile: {
 		bin: process.execPath,
 		cwd: process.cwd(),
+		addDirs: [],
 		modelSlug: "load",
 		mode: "default",
 		skipPermissions: false,

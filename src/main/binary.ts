@@ -18,6 +18,8 @@ export type Binary = {
 	readonly version: string;
 	/** Changes when the file does. */
 	readonly fingerprint: string;
+	/** Prints `init` before it reads a prompt (seen from 1.2.7 on, not so in 1.1.18; taken for granted from 1.2.0 on, where waiting costs little). */
+	readonly namesItselfFirst: boolean;
 	/** Set when this version works with known defects. */
 	readonly warning: string | null;
 };
@@ -71,7 +73,8 @@ export class BinaryProbe {
 		const warning = isOld
 			? `agy ${version} has known defects; ${WARN_AGY_VERSION} or newer is better. Run \`agy update\`.`
 			: null;
-		return { path, version, fingerprint, warning };
+		const namesItselfFirst = compareVersions(version, "1.2.0") >= 0;
+		return { path, version, fingerprint, namesItselfFirst, warning };
 	}
 }
 

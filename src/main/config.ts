@@ -22,12 +22,20 @@ export type Config = {
 	/** Minutes of silence within a turn; 0 is off. Default: 5. */
 	readonly inactivityTimeoutMin: number;
 	readonly agent: string | null;
+	/** Give agy pi's system prompt. Default: true. */
+	readonly systemPrompt: boolean;
+	/** Put what agy missed beside the prompt, shortened, instead of into a file. Default: false. */
+	readonly digest: boolean;
 	/** More arguments for every agy process, split at spaces. */
 	readonly extraArgs: readonly string[];
 	/** Log everything, not only errors. */
 	readonly debug: boolean;
+	/** Dollars per million tokens, by pi model id. Default: none, everything costs 0. */
+	readonly prices: Readonly<Record<string, Price>>;
 	/** `<pi agent dir>/pi-agy` */
 	readonly dataDir: string;
+	/** Where agy keeps its settings, agents and transcripts. Default: ~/.gemini. */
+	readonly geminiDir: string;
 	/** What an agy process gets to see. */
 	readonly childEnv: Readonly<Record<string, string>>;
 	/** For each setting that is not the default: where its value stands. */
@@ -35,6 +43,8 @@ export type Config = {
 	/** Values that were not understood, one sentence each. */
 	readonly problems: readonly string[];
 };
+
+export type Price = { readonly input: number; readonly output: number; readonly cacheRead: number };
 
 type Env = Readonly<Record<string, string | undefined>>;
 type Problem = (text: string) => void;
@@ -91,9 +101,13 @@ export function loadConfig(env: Env = process.env): Config {
 			parseMinutes,
 		),
 		agent: setting("agent", "AGY_AGENT", null, parseText),
+		systemPrompt: setting("systemPrompt", "AGY_SYSTEM_PROMPT", true, parseSwitch),
+		digest: setting("digest", "AGY_DIGEST", false, parseSwitch),
 		extraArgs: setting("extraArgs", "AGY_EXTRA_ARGS", [], parseArgs),
 		debug: setting("debug", "AGY_DEBUG", false, parseSwitch),
+		prices: Object.freeze(toPrices(file.prices)),
 		dataDir,
+		geminiDir: expandHome(setting("geminiDir", "AGY_GEMINI_DIR", null, parseText) ?? join(homedir(), ".gemini")),
 		childEnv: Object.freeze(childEnvOf(env, file)),
 		provenance: Object.freeze(provenance),
 		problems: Object.freeze(problems),
@@ -113,6 +127,16 @@ function childEnvOf(env: Env, file: JsonObject): Record<string, string> {
 		if (value !== undefined && (CHILD_ENV_NAMES.test(name) || extra.has(name))) child[name] = value;
 	}
 	return child;
+}
+
+function toPrices(value: unknown): Record<string, Price> {
+	const prices: Record<string, Price> = {};
+	for (const [modelId, price] of Object.entries((value ?? {}) as Record<string, Partial<Price> | null>)) {
+		const { input, output, cacheRead } = price ?? {};
+		if (typeof input !== "number" || typeof output !== "number") continue;
+		prices[modelId] = { input, output, cacheRead: typeof cacheRead === "number" ? cacheRead : input };
+	}
+	return prices;
 }
 
 function parseText(raw: unknown, problem: Problem): string | null | undefined {

@@ -6,16 +6,20 @@
 import { join } from "node:path";
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { AgyError } from "../shared/errors.ts";
+import { SHUTDOWN_TIMEOUT_MS } from "../shared/limits.ts";
 import { registerStepTool, STEP_TOOL_NAME } from "./cards/step-tool.ts";
 import { loadConfig } from "./config.ts";
+import { settlesWithin } from "./deadline.ts";
 import { streamJsonEngine } from "./engines/stream-json.ts";
 import { HubShare } from "./hub.ts";
 import { JsonStore } from "./json-store.ts";
 import { type Catalog, loadCatalog, ModelCache } from "./models.ts";
 import { requireNode } from "./node-version.ts";
-import { Provider, type Session } from "./provider.ts";
+import { Provider } from "./provider.ts";
 import { SessionBindings } from "./sessions.ts";
+import { Spill } from "./spill.ts";
 import { Steps } from "./steps.ts";
+import { type Session, TurnStarter } from "./turn-starter.ts";
 
 const PROVIDER_ID = "antigravity";
 
@@ -32,15 +36,19 @@ export default function antigravity(pi: ExtensionAPI): void {
 	let { catalog, isFresh } = loadCatalog(modelStore, config);
 	let session: Session = headlessSession(pi);
 
-	const provider = new Provider({
+	const spill = new Spill(join(config.dataDir, "spill"));
+	const starter = new TurnStarter({
 		config,
 		engine: streamJsonEngine,
+		providerId: PROVIDER_ID,
 		hub: () => share.get(),
 		bindings,
+		spill,
 		steps,
 		catalog: () => catalog,
 		session: () => session,
 	});
+	const provider = new Provider({ starter, log: (level, text) => share.peek()?.log.write(level, text) });
 
 	async function refreshModels(signal: AbortSignal): Promise<Catalog> {
 		const hub = share.get();
@@ -63,11 +71,11 @@ export default function antigravity(pi: ExtensionAPI): void {
 			baseUrl: "agy://antigravity",
 			apiKey: "agy-signs-in-by-itself", // pi wants a literal; nothing is sent anywhere with it.
 			api: "agy",
-			models: catalog.toPiModels(),
+			models: catalog.toPiModels(config.prices),
 			refreshModels: async ({ signal }) => {
-				if (isFresh) return catalog.toPiModels();
+				if (isFresh) return catalog.toPiModels(config.prices);
 				const listed = await refreshModels(signal).catch(() => catalog); // Without agy the known list stays.
-				return listed.toPiModels();
+				return listed.toPiModels(config.prices);
 			},
 			streamSimple: provider.streamSimple,
 		});
@@ -87,11 +95,17 @@ export default function antigravity(pi: ExtensionAPI): void {
 	});
 	pi.on("session_shutdown", async (_event, ctx) => {
 		ended.abort(new AgyError("cancelled", "pi is shutting down."));
-		provider.close();
-		await share.peek()?.links.closeSession(ctx.sessionManager.getSessionId());
-		await bindings.settled();
-		await share.release();
+		// pi waits for this without a limit; what does not end in time is the guardian's.
+		await settlesWithin(close(ctx.sessionManager.getSessionId()), SHUTDOWN_TIMEOUT_MS);
 	});
+
+	async function close(sessionId: string): Promise<void> {
+		await provider.close();
+		await share.peek()?.links.closeSession(sessionId);
+		await bindings.settled();
+		await spill.close();
+		await share.release();
+	}
 }
 
 function toSession(pi: ExtensionAPI, ctx: ExtensionContext): Session {

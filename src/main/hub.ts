@@ -9,14 +9,17 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { LaneKind } from "../shared/lane-control.ts";
-import { CONTRACT_VERSION, SHUTDOWN_TIMEOUT_MS } from "../shared/limits.ts";
+import { CONTRACT_VERSION } from "../shared/limits.ts";
+import { AgentFiles } from "./agent-files.ts";
 import { BinaryProbe } from "./binary.ts";
 import type { Config } from "./config.ts";
+import { ConversationLocks } from "./conversation-locks.ts";
 import { JsonStore } from "./json-store.ts";
 import { LanePool } from "./lanes.ts";
 import { LinkPool } from "./link-pool.ts";
 import { Log } from "./log.ts";
 import { ProcessRegistry } from "./processes/registry.ts";
+import { Spill } from "./spill.ts";
 
 /** A unix socket path has room for about 100 bytes; a long TMPDIR leaves none. */
 const MAX_SOCKET_DIR_CHARS = 80;
@@ -27,6 +30,7 @@ export class Hub {
 	readonly lanes: LanePool;
 	readonly links: LinkPool;
 	readonly binaries: BinaryProbe;
+	readonly agentFiles: AgentFiles;
 	readonly #socketDir: string;
 
 	constructor(config: Config) {
@@ -39,24 +43,31 @@ export class Hub {
 			socketDir: this.#socketDir,
 			log: (level, text) => this.log.write(level, text),
 		});
-		this.links = new LinkPool(this.lanes, this.registry, this.registry.sweep().catch(report));
+		this.agentFiles = new AgentFiles(
+			new JsonStore(join(config.dataDir, "agents.json")),
+			join(config.geminiDir, "config", "agents"),
+		);
+		const swept = Promise.all([
+			this.registry.sweep(),
+			Spill.sweep(join(config.dataDir, "spill")),
+			this.agentFiles.sweep(),
+		]).catch(report);
+		this.links = new LinkPool(this.lanes, this.registry, new ConversationLocks(join(config.dataDir, "locks")), swept);
 		this.binaries = new BinaryProbe(this.registry);
 	}
 
-	/** Children first, then the threads, then the record of both; under a deadline, because pi waits for it without one. */
+	/** Children first, then the threads, then the record of both. */
 	async close(): Promise<void> {
-		const closed = (async () => {
-			await this.links.close();
-			await this.lanes.close();
-			await this.registry.close();
-			await rm(this.#socketDir, { recursive: true, force: true });
-			await this.log.settled();
-		})();
-		let timer: NodeJS.Timeout | undefined;
-		const deadline = new Promise<void>((resolve) => {
-			timer = setTimeout(resolve, SHUTDOWN_TIMEOUT_MS);
-		});
-		await Promise.race([closed, deadline]).finally(() => clearTimeout(timer));
+		const steps = [
+			() => this.links.close(),
+			() => this.lanes.close(),
+			() => this.agentFiles.close(),
+			() => this.registry.close(),
+			() => rm(this.#socketDir, { recursive: true, force: true }),
+			() => this.log.settled(),
+		];
+		for (const step of steps)
+			await step().catch((error: unknown) => this.log.write("error", `shutdown: ${String(error)}`));
 	}
 }
 

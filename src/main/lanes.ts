@@ -90,6 +90,11 @@ export class LanePool {
 		return lane;
 	}
 
+	/** Has a lane started while the caller is still busy with other things. */
+	warmUp(kind: LaneKind): void {
+		if (this.#lanes.size === 0) this.acquire(kind).catch(() => {}); // Whoever needs the lane is told.
+	}
+
 	async stats(): Promise<readonly LaneStats[]> {
 		return Promise.all([...this.#lanes].map((lane) => lane.control.stats()));
 	}

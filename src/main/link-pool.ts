@@ -6,6 +6,7 @@
 
 import { AgyError } from "../shared/errors.ts";
 import { LINK_IDLE_MS, MAX_IDLE_LINKS, MAX_RUNNING_LINKS } from "../shared/limits.ts";
+import type { ConversationLocks } from "./conversation-locks.ts";
 import type { LanePool } from "./lanes.ts";
 import { Link, type LinkSpec } from "./link.ts";
 import type { ProcessRegistry } from "./processes/registry.ts";
@@ -19,6 +20,7 @@ export type AcquireOptions = {
 export class LinkPool {
 	readonly #lanes: LanePool;
 	readonly #registry: ProcessRegistry;
+	readonly #locks: ConversationLocks;
 	readonly #swept: Promise<unknown>;
 	readonly #links = new Set<Link>();
 	readonly #waiting: (() => void)[] = [];
@@ -30,9 +32,10 @@ export class LinkPool {
 	readonly recycles = { profile: 0, conversation: 0, idle: 0, crowded: 0 };
 
 	/** `swept` settles when the leftovers of killed pi processes are gone; nothing starts before. */
-	constructor(lanes: LanePool, registry: ProcessRegistry, swept: Promise<unknown>) {
+	constructor(lanes: LanePool, registry: ProcessRegistry, locks: ConversationLocks, swept: Promise<unknown>) {
 		this.#lanes = lanes;
 		this.#registry = registry;
+		this.#locks = locks;
 		this.#swept = swept;
 		this.#idleTimer = setInterval(() => this.#closeIdle(), LINK_IDLE_MS / 10);
 		this.#idleTimer.unref();
@@ -42,7 +45,10 @@ export class LinkPool {
 		return [...this.#links];
 	}
 
-	/** A link for one turn. Throws what opening one throws, and `cancelled` when `signal` aborts first. */
+	/**
+	 * A link for one turn. Throws what opening one throws, `cancelled` when `signal` aborts first, and
+	 * `conversation-busy` when another pi process is on the conversation.
+	 */
 	async acquire(spec: LinkSpec, options: AcquireOptions): Promise<Link> {
 		await this.#swept;
 		const own = spec.sessionId === null ? undefined : this.#idleLinkOf(spec.sessionId);
@@ -56,23 +62,39 @@ export class LinkPool {
 			void own.close();
 		}
 		await this.#waitForRoom(options);
-		await this.#waitForConversation(spec.conversationId);
+		await this.#waitForConversation(spec);
 		if (options.signal.aborted) throw new AgyError("cancelled", "Cancelled before agy was started.");
 		if (this.#isClosed) throw new AgyError("lane-down", "pi-agy is shut down.");
+		await this.#lockConversation(spec.conversationId);
 		this.#opening++;
 		try {
 			const link = await Link.open(spec, ++this.#linkCount, this.#lanes, this.#registry);
-			this.#links.add(link);
-			void link.closed.then(() => {
-				this.#links.delete(link);
-				this.#admitNext();
-			});
+			this.#keep(link);
 			if (this.#isClosed) await link.close();
 			return link;
+		} catch (error) {
+			if (spec.conversationId !== null) await this.#locks.release(spec.conversationId);
+			throw error;
 		} finally {
 			this.#opening--;
 			this.#admitNext();
 		}
+	}
+
+	#keep(link: Link): void {
+		const locked = new Set(link.spec.conversationId === null ? [] : [link.spec.conversationId]);
+		link.onNamed((conversationId) => {
+			if (locked.has(conversationId)) return;
+			locked.add(conversationId);
+			// agy made it just now: nobody else can be on it, so a disk that takes no lock does no harm.
+			this.#locks.acquire(conversationId).catch(() => locked.delete(conversationId));
+		});
+		this.#links.add(link);
+		void link.closed.then(async () => {
+			this.#links.delete(link);
+			this.#admitNext();
+			for (const conversationId of locked) await this.#locks.release(conversationId);
+		});
 	}
 
 	/** The turn is over. A link of a side request is closed, one of a session is kept for its next turn. */
@@ -111,10 +133,18 @@ export class LinkPool {
 	}
 
 	/** A process that is on its way out still holds its conversation. */
-	async #waitForConversation(conversationId: string | null): Promise<void> {
+	async #waitForConversation({ conversationId, sessionId }: LinkSpec): Promise<void> {
 		if (conversationId === null) return;
 		const holders = this.links.filter((link) => link.conversationId === conversationId);
+		if (holders.some((link) => link.state === "running" && link.spec.sessionId !== sessionId)) {
+			throw new AgyError("conversation-busy", "Another session of this pi is working on this conversation.");
+		}
 		await Promise.all(holders.map((link) => link.close()));
+	}
+
+	async #lockConversation(conversationId: string | null): Promise<void> {
+		if (conversationId === null || (await this.#locks.acquire(conversationId))) return;
+		throw new AgyError("conversation-busy", "Another pi process is working on this conversation.");
 	}
 
 	#isFull(): boolean {
@@ -143,7 +173,8 @@ export class LinkPool {
 }
 
 function misfitOf(link: Link, spec: LinkSpec): "profile" | "conversation" | null {
+	const isUntouched = link.turns === 0 && link.spec.conversationId === spec.conversationId;
 	if (link.spec.engine.id !== spec.engine.id) return "profile";
 	if (JSON.stringify(link.spec.profile) !== JSON.stringify(spec.profile)) return "profile";
-	return link.conversationId === spec.conversationId ? null : "conversation";
+	return isUntouched || link.conversationId === spec.conversationId ? null : "conversation";
 }

@@ -9,11 +9,13 @@
 
 import { randomBytes } from "node:crypto";
 import type { AgyError } from "../shared/errors.ts";
+import type { AgyEvent } from "../shared/events.ts";
 import { EOF_AFTER_EXIT_MS, STDERR_TAIL_CHARS } from "../shared/limits.ts";
 import type { LinkId } from "../shared/messages.ts";
 import type { Engine, Profile } from "./engines/engine.ts";
 import type { Lane, LanePool, LinkMessage } from "./lanes.ts";
 import { AgyProcess, type Exit } from "./processes/agy-process.ts";
+import { familyOf } from "./processes/proof.ts";
 import type { ProcessRegistry } from "./processes/registry.ts";
 
 export type LinkEnd = {
@@ -30,7 +32,7 @@ export type LinkConsumer = {
 	ended(end: LinkEnd): void;
 };
 
-type LinkState = "idle" | "running" | "closing" | "closed";
+type LinkState = "idle" | "running" | "draining" | "closing" | "closed";
 
 export type LinkSpec = {
 	/** Whose link it is: a pi session; null for a side request, which nobody else may join. */
@@ -46,6 +48,10 @@ export class Link {
 	readonly closed: Promise<void>;
 	/** agy's conversation, as `ready` or a result named it. */
 	conversationId: string | null;
+	/** The model that `ready` named; "" until then, and when it named none. */
+	model = "";
+	/** Settles when agy has said who it is, or will not any more. */
+	readonly ready: Promise<void>;
 	turns = 0;
 	lastUsedMs = performance.now();
 	readonly #id: LinkId;
@@ -64,6 +70,8 @@ export class Link {
 	#end: LinkEnd | null = null;
 	#stderrTail = "";
 	#resolveClosed: () => void = () => {};
+	#resolveReady: () => void = () => {};
+	#onNamed: ((conversationId: string) => void) | null = null;
 
 	private constructor(spec: LinkSpec, id: LinkId, lane: Lane) {
 		this.spec = spec;
@@ -72,6 +80,9 @@ export class Link {
 		this.#lane = lane;
 		this.closed = new Promise((resolve) => {
 			this.#resolveClosed = resolve;
+		});
+		this.ready = new Promise((resolve) => {
+			this.#resolveReady = resolve;
 		});
 	}
 
@@ -125,7 +136,7 @@ export class Link {
 
 	/** Sends a prompt; `consumer` gets everything until `release` or the end. */
 	submit(text: string, consumer: LinkConsumer): void {
-		if (this.#state === "closing" || this.#state === "closed") {
+		if (this.#state !== "running") {
 			consumer.ended(this.#end ?? { exit: null, laneError: null });
 			return;
 		}
@@ -151,6 +162,34 @@ export class Link {
 		this.#deliver();
 	}
 
+	/** Calls when agy names a conversation other than the one known so far. */
+	onNamed(listener: (conversationId: string) => void): void {
+		this.#onNamed = listener;
+	}
+
+	/** Has the lane look for an answer that agy's transcript holds and stdout does not bring. */
+	watchTranscript(path: string, afterStep: number): void {
+		this.#lane.send({ kind: "watch-transcript", link: this.#id, path, afterStep });
+	}
+
+	unwatchTranscript(): void {
+		if (this.#state !== "closed") this.#lane.send({ kind: "unwatch-transcript", link: this.#id });
+	}
+
+	/** Whether anything that agy started is still running. */
+	async hasRunningCommands(): Promise<boolean> {
+		return this.#process !== null && (await familyOf(this.#process.identity.pid)).length > 1;
+	}
+
+	/** Lets the process end by itself when what it left running is done. It takes no prompt any more; `close` still works. */
+	drain(): void {
+		if (this.#state !== "running") return;
+		this.#state = "draining";
+		this.#consumer = null;
+		this.#lane.send({ kind: "end-input", link: this.#id });
+		this.#deliver();
+	}
+
 	/** Ends the process: an idle one by closing its stdin, a busy one with an interrupt. Resolves when it is gone. */
 	close(): Promise<void> {
 		if (this.#state === "closing" || this.#state === "closed") return this.closed;
@@ -173,6 +212,7 @@ export class Link {
 	}
 
 	#receive(message: LinkMessage, seq: number): void {
+		if (message.kind === "events") this.#noteIdentity(message.events);
 		this.#queue.push({ message, seq });
 		this.#deliver();
 		if (message.kind !== "output-ended") return;
@@ -214,12 +254,6 @@ export class Link {
 	#consume(message: LinkMessage): void | Promise<void> {
 		if (message.kind === "input-failed") void this.#process?.stop("eof"); // It takes no prompt any more; its exit says why.
 		if (message.kind === "stderr") this.#stderrTail = (this.#stderrTail + message.text).slice(-STDERR_TAIL_CHARS);
-		if (message.kind === "events") {
-			for (const event of message.events) {
-				if ((event.kind === "ready" || event.kind === "turn-end") && event.conversationId)
-					this.conversationId = event.conversationId;
-			}
-		}
 		return this.#consumer?.receive(message);
 	}
 
@@ -239,9 +273,26 @@ export class Link {
 		this.#setEnd({ exit: null, laneError: error });
 	}
 
+	/** Known as soon as it arrives: whoever resumes waits for it before there is a consumer. */
+	#noteIdentity(events: readonly AgyEvent[]): void {
+		for (const event of events) {
+			if (event.kind !== "ready" && event.kind !== "turn-end") continue;
+			if (event.kind === "ready") this.model = event.model;
+			this.#name(event.conversationId);
+			this.#resolveReady();
+		}
+	}
+
+	#name(conversationId: string): void {
+		if (conversationId === "" || conversationId === this.conversationId) return;
+		this.conversationId = conversationId;
+		this.#onNamed?.(conversationId);
+	}
+
 	#setEnd(end: LinkEnd): void {
 		clearTimeout(this.#exitTimer);
 		this.#end ??= end;
+		this.#resolveReady();
 		this.#deliver();
 	}
 
@@ -251,6 +302,7 @@ export class Link {
 		this.#state = "closed";
 		this.#consumer = null;
 		this.#lane.drop(this.#id);
+		this.#resolveReady();
 		consumer?.ended(end);
 		void this.#process?.gone.then(this.#resolveClosed);
 	}

@@ -59,14 +59,14 @@ export class Catalog {
 		this.#slugs = new Set(rows.map((row) => row.slug));
 	}
 
-	toPiModels(): ProviderModelConfig[] {
+	toPiModels(prices: Config["prices"] = {}): ProviderModelConfig[] {
 		return this.#models.map(({ id, name, tiers }) => ({
 			id,
 			name,
 			reasoning: tiers !== null,
 			...(tiers && { thinkingLevelMap: toLevelMap(tiers) }),
-			input: ["text"],
-			cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+			input: ["text", "image"],
+			cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, ...prices[id] },
 			contextWindow: CONTEXT_WINDOW_TOKENS,
 			maxTokens: MAX_OUTPUT_TOKENS,
 		}));

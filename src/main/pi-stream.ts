@@ -19,6 +19,7 @@ export class PiStream {
 	readonly #model: Model<string>;
 	readonly #message: AssistantMessage;
 	#open: { readonly type: "text" | "thinking"; readonly index: number } | null = null;
+	#contextCapTokens = Number.POSITIVE_INFINITY;
 	#phase: "created" | "started" | "ended" = "created";
 
 	constructor(model: Model<string>) {
@@ -48,9 +49,14 @@ export class PiStream {
 		return this.#phase === "ended";
 	}
 
-	/** Tool calls written into this message so far. */
-	get toolCallCount(): number {
-		return this.#message.content.filter((block) => block.type === "toolCall").length;
+	/** When pi asked for the message; what pi knows it by. */
+	get timestamp(): number {
+		return this.#message.timestamp;
+	}
+
+	/** Nothing has been written. */
+	get isEmpty(): boolean {
+		return this.#message.content.length === 0;
 	}
 
 	/** The request has been sent. */
@@ -109,10 +115,7 @@ export class PiStream {
 		this.events.push({ type: "toolcall_end", contentIndex, toolCall, partial: this.#message });
 	}
 
-	/**
-	 * Accounts for one model call of agy. The token counts add up over the message; `totalTokens` is the context of the
-	 * last call alone, because pi compacts by it.
-	 */
+	/** Accounts for one call of agy: the counts add up over the message. */
 	addUsage(call: TokenUsage): void {
 		if (this.isEnded) return;
 		const usage = this.#message.usage;
@@ -120,18 +123,22 @@ export class PiStream {
 		usage.output += call.output;
 		usage.cacheRead += call.cacheRead;
 		usage.reasoning = (usage.reasoning ?? 0) + call.thinking;
-		usage.totalTokens = call.input + call.cacheRead + call.output;
 		usage.cost = calculateCost(this.#model, usage);
 	}
 
-	/** Carries the context figure over from the message before, when this one has no model call of its own. */
-	setContextTokens(totalTokens: number): void {
-		if (!this.isEnded && this.#message.usage.totalTokens === 0) this.#message.usage.totalTokens = totalTokens;
+	/** What the last model call read: pi takes `totalTokens` for the size of the context and compacts by it. */
+	setContextTokens(tokens: number): void {
+		if (!this.isEnded) this.#message.usage.totalTokens = Math.min(tokens, this.#contextCapTokens);
+	}
+
+	/** pi has compacted while agy goes on with what it knew: pi must not be told more than it can compact away. */
+	capContext(tokens: number): void {
+		this.#contextCapTokens = tokens;
 	}
 
 	/** agy's conversation id, kept by pi with the message. */
 	setConversation(conversationId: string): void {
-		if (!this.isEnded) this.#message.responseId = conversationId;
+		if (!this.isEnded && conversationId !== "") this.#message.responseId = conversationId;
 	}
 
 	/** The message is complete; `toolUse` makes pi run its tool calls and ask again. */

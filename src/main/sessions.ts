@@ -1,14 +1,26 @@
 /**
- * Which agy conversation belongs to which pi session, kept in sessions.json across restarts of pi. A conversation is
- * bound to the engine that made it and the workspace it was born in; elsewhere it does not exist.
+ * Which agy conversation belongs to which pi session, and what it has been told; kept in sessions.json across restarts of
+ * pi. A conversation is bound to the engine that made it and the workspace it was born in; elsewhere it does not exist.
  */
 
-import type { JsonObject, JsonValue } from "../shared/events.ts";
+import type { JsonObject, JsonValue, TokenUsage } from "../shared/events.ts";
+import type { Told } from "./history.ts";
 import type { JsonStore } from "./json-store.ts";
 
 export type SessionKey = { readonly sessionId: string; readonly engineId: string; readonly cwd: string };
 
-type Binding = { readonly conversationId: string; readonly cwd: string; readonly boundAtMs: number };
+export type Binding = {
+	readonly conversationId: string;
+	readonly told: Told;
+	/** What the user said while a turn ran that failed before it could be handed over; goes with the next prompt. */
+	readonly undelivered: readonly string[];
+	/** Hash of the instructions that went with a prompt; "" when none did. */
+	readonly instructions: string;
+	/** agy's counters at the last result, to take the next one's difference from; null when unknown. */
+	readonly usage: TokenUsage | null;
+};
+
+type Stored = Binding & { readonly cwd: string; readonly boundAtMs: number };
 
 /** Old bindings are of no use: pi sessions are rarely taken up after this many others. */
 const MAX_BINDINGS = 500;
@@ -17,7 +29,9 @@ export class SessionBindings {
 	readonly #store: JsonStore;
 	readonly #onError: (error: unknown) => void;
 	/** What this process bound or unbound; wins over the file. */
-	readonly #own = new Map<string, Binding | null>();
+	readonly #own = new Map<string, Stored | null>();
+	readonly #unsaved = new Set<string>();
+	#isSaving = false;
 
 	constructor(store: JsonStore, onError: (error: unknown) => void) {
 		this.#store = store;
@@ -25,16 +39,14 @@ export class SessionBindings {
 	}
 
 	/** The conversation to go on with, or null for a fresh one. */
-	async find(key: SessionKey): Promise<string | null> {
+	async find(key: SessionKey): Promise<Binding | null> {
 		const own = this.#own.get(nameOf(key));
 		const binding = own === undefined ? toBindings(await this.#store.read()).get(nameOf(key)) : own;
-		return binding && binding.cwd === key.cwd ? binding.conversationId : null;
+		return binding && binding.cwd === key.cwd ? binding : null;
 	}
 
-	bind(key: SessionKey, conversationId: string): void {
-		const own = this.#own.get(nameOf(key));
-		if (own?.conversationId === conversationId && own.cwd === key.cwd) return;
-		this.#set(key, { conversationId, cwd: key.cwd, boundAtMs: Date.now() });
+	bind(key: SessionKey, binding: Binding): void {
+		this.#set(key, { ...binding, cwd: key.cwd, boundAtMs: Date.now() });
 	}
 
 	/** The conversation is lost or spoilt: the next turn starts a fresh one. */
@@ -46,11 +58,31 @@ export class SessionBindings {
 		await this.#store.settled();
 	}
 
-	#set(key: SessionKey, binding: Binding | null): void {
+	/** Changes that come while a write is under way go with the next one. */
+	#set(key: SessionKey, binding: Stored | null): void {
 		this.#own.set(nameOf(key), binding);
+		this.#unsaved.add(nameOf(key));
+		if (this.#isSaving) return;
+		this.#isSaving = true;
 		this.#store
-			.update((file) => ({ ...file, version: 1, sessions: withBinding(file, nameOf(key), binding) }))
-			.catch(this.#onError);
+			.update((file) => this.#merge(file))
+			.catch((error: unknown) => {
+				this.#isSaving = false; // The next change is tried again, and brings along what is unsaved.
+				this.#onError(error);
+			});
+	}
+
+	#merge(file: JsonObject): JsonObject {
+		const bindings = toBindings(file);
+		for (const name of this.#unsaved) {
+			const binding = this.#own.get(name);
+			bindings.delete(name);
+			if (binding) bindings.set(name, binding);
+		}
+		this.#unsaved.clear();
+		this.#isSaving = false;
+		const newestFirst = [...bindings].sort(([, a], [, b]) => b.boundAtMs - a.boundAtMs).slice(0, MAX_BINDINGS);
+		return { ...file, version: 1, sessions: Object.fromEntries(newestFirst) as unknown as JsonValue };
 	}
 }
 
@@ -58,23 +90,33 @@ function nameOf({ engineId, sessionId }: SessionKey): string {
 	return `${engineId}:${sessionId}`;
 }
 
-function withBinding(file: JsonObject, name: string, binding: Binding | null): JsonValue {
-	const bindings = toBindings(file);
-	bindings.delete(name);
-	if (binding) bindings.set(name, binding);
-	const newestFirst = [...bindings].sort(([, a], [, b]) => b.boundAtMs - a.boundAtMs);
-	return Object.fromEntries(newestFirst.slice(0, MAX_BINDINGS));
-}
-
 /** The usable bindings of the file; an entry of another shape is not one. */
-function toBindings(file: JsonObject): Map<string, Binding> {
-	const bindings = new Map<string, Binding>();
+function toBindings(file: JsonObject): Map<string, Stored> {
+	const bindings = new Map<string, Stored>();
 	const entries = file.sessions;
 	if (typeof entries !== "object" || entries === null) return bindings;
 	for (const [name, value] of Object.entries(entries)) {
-		const { conversationId, cwd, boundAtMs } = (value ?? {}) as { readonly [key: string]: unknown };
-		if (typeof conversationId !== "string" || typeof cwd !== "string") continue;
-		bindings.set(name, { conversationId, cwd, boundAtMs: typeof boundAtMs === "number" ? boundAtMs : 0 });
+		const entry = (value ?? {}) as Partial<Stored>;
+		if (typeof entry.conversationId !== "string" || typeof entry.cwd !== "string" || !isTold(entry.told)) continue;
+		bindings.set(name, {
+			conversationId: entry.conversationId,
+			cwd: entry.cwd,
+			told: entry.told,
+			undelivered: Array.isArray(entry.undelivered) ? entry.undelivered.filter((text) => typeof text === "string") : [],
+			instructions: typeof entry.instructions === "string" ? entry.instructions : "",
+			usage: isUsage(entry.usage) ? entry.usage : null,
+			boundAtMs: typeof entry.boundAtMs === "number" ? entry.boundAtMs : 0,
+		});
 	}
 	return bindings;
+}
+
+function isTold(value: unknown): value is Told {
+	const told = value as Partial<Told> | null | undefined;
+	return typeof told?.count === "number" && typeof told.hash === "string";
+}
+
+function isUsage(value: unknown): value is TokenUsage {
+	const usage = value as Partial<TokenUsage> | null | undefined;
+	return [usage?.input, usage?.output, usage?.thinking, usage?.cacheRead].every((count) => typeof count === "number");
 }

@@ -1,7 +1,11 @@
 /**
- * A timer over activity: fires once when nothing has touched it for its time, not counting pauses. Touching only notes
- * the moment, so it may be done for every message; the underlying timeout is set again when it runs out early.
+ * A timer over activity: fires when nothing has touched it for its time, not counting pauses. Touching only notes the
+ * moment, so it may be done for every message; the underlying timeout is set again when it runs out early.
  */
+
+/** setTimeout takes no more. */
+const MAX_TIMEOUT_MS = 2_147_483_647;
+
 export class Timer {
 	readonly #timeoutMs: number;
 	readonly #onFire: () => void;
@@ -16,7 +20,12 @@ export class Timer {
 		this.#onFire = onFire;
 	}
 
-	/** Gives the whole time, also after a pause. */
+	/** Since the last touch. */
+	get idleMs(): number {
+		return performance.now() - this.#lastTouchMs;
+	}
+
+	/** Gives the whole time, also after a pause or after it has fired. */
 	start(): void {
 		this.#spentMs = 0;
 		this.#run();
@@ -28,7 +37,7 @@ export class Timer {
 
 	pause(): void {
 		if (this.#timeout === undefined) return;
-		this.#spentMs = performance.now() - this.#lastTouchMs;
+		this.#spentMs = this.idleMs;
 		this.stop();
 	}
 
@@ -37,7 +46,7 @@ export class Timer {
 		if (this.#timeout === undefined) this.#run();
 	}
 
-	/** For good. */
+	/** Until the next start. */
 	stop(): void {
 		clearTimeout(this.#timeout);
 		this.#timeout = undefined;
@@ -45,16 +54,16 @@ export class Timer {
 
 	#run(): void {
 		this.#lastTouchMs = performance.now() - this.#spentMs;
-		if (this.#timeoutMs > 0) this.#wait(this.#timeoutMs - this.#spentMs);
+		if (this.#timeoutMs > 0 && this.#timeout === undefined) this.#wait(this.#timeoutMs - this.#spentMs);
 	}
 
 	#wait(ms: number): void {
-		// setTimeout takes at most 2^31 - 1 ms.
-		this.#timeout = setTimeout(() => this.#check(), Math.min(ms, 2_147_483_647));
+		this.#timeout = setTimeout(() => this.#check(), Math.min(ms, MAX_TIMEOUT_MS));
 	}
 
 	#check(): void {
-		const remainingMs = this.#lastTouchMs + this.#timeoutMs - performance.now();
+		this.#timeout = undefined;
+		const remainingMs = this.#timeoutMs - this.idleMs;
 		if (remainingMs > 0) this.#wait(remainingMs);
 		else this.#onFire();
 	}

@@ -4,6 +4,7 @@ import type { AgyEvent, SubagentEvent, TokenUsage, ToolEvent } from "../shared/e
 import type { LinkMessage } from "./lanes.ts";
 import type { TurnEvidence } from "./verdict.ts";
 
+const NO_USAGE: TokenUsage = { input: 0, output: 0, thinking: 0, cacheRead: 0 };
 const DENIED = /permission check failed|user denied permission/i;
 
 export class TurnRecord {
@@ -14,10 +15,30 @@ export class TurnRecord {
 	#lastText = { step: -1, text: "" };
 	#sawOutput = false;
 	#rejected: TurnEvidence["rejected"] = null;
+	#lastRequestStep = -1;
+	#stepUsage: TokenUsage = NO_USAGE;
+	readonly #activeSteps = new Set<number>();
+	readonly #endedSteps = new Set<number>();
+	readonly #toolCounts = new Map<string, number>();
 	readonly #deniedTools = new Set<string>();
 	readonly #toolErrors: string[] = [];
 
+	/** A tool of agy has started and not ended. */
+	get hasActiveSteps(): boolean {
+		return this.#activeSteps.size > 0;
+	}
+
+	/** The last step that is no part of an answer; -1 before the turn's first step. An answer to it comes later. */
+	get lastRequestStep(): number {
+		return this.#lastRequestStep;
+	}
+
 	note(event: AgyEvent): void {
+		if (event.kind === "tool" || event.kind === "subagent" || event.kind === "notice") {
+			this.#lastRequestStep = Math.max(this.#lastRequestStep, event.step);
+		}
+		if ("usage" in event && event.usage && event.kind !== "turn-end")
+			this.#stepUsage = add(this.#stepUsage, event.usage);
 		switch (event.kind) {
 			case "text":
 				this.#sawOutput = true;
@@ -29,7 +50,7 @@ export class TurnRecord {
 				return;
 			case "model-call":
 				this.#sawOutput = true;
-				if (event.usage) this.contextTokens = contextOf(event.usage);
+				if (event.usage) this.contextTokens = event.usage.input + event.usage.cacheRead;
 				return;
 			case "thinking":
 				this.#sawOutput = true;
@@ -47,6 +68,18 @@ export class TurnRecord {
 		this.#rejected ??= { reason: message.reason, sample: message.sample };
 	}
 
+	/** agy said that it has the prompt, or did something for it. */
+	get wasRead(): boolean {
+		return this.#sawOutput || this.#lastRequestStep >= 0;
+	}
+
+	/** What the whole text of an answer's step holds and its pieces did not bring; from here on it counts as text. */
+	completeStep(step: number, text: string): string {
+		if (step === this.#lastText.step) return this.completeText(text);
+		this.#text += text;
+		return text;
+	}
+
 	/**
 	 * What agy's response holds and its pieces did not bring; from here on it counts as text. Whether the response is the
 	 * text of the whole turn or of its last step is not known, so only a clear continuation of either is added.
@@ -57,40 +90,65 @@ export class TurnRecord {
 		return missing;
 	}
 
+	/**
+	 * What the turn cost beyond what its steps said, from agy's counters over the conversation: all of it when the steps
+	 * said nothing and the counters before are known.
+	 */
+	unreportedUsage(counters: TokenUsage | undefined, before: TokenUsage | null): TokenUsage | null {
+		if (!counters || !before || this.#stepUsage !== NO_USAGE) return null;
+		const usage = subtract(counters, before);
+		return usage.input + usage.output + usage.cacheRead > 0 ? usage : null;
+	}
+
 	/** Another prompt was sent within the turn: its answer starts from nothing. */
 	startAnswer(): void {
 		this.#text = "";
 		this.#lastText = { step: -1, text: "" };
 	}
 
-	evidence(cause: TurnEvidence["cause"], stderr: string, more: Partial<TurnEvidence>): TurnEvidence {
+	evidence(
+		cause: TurnEvidence["cause"],
+		link: { readonly stderr: string; readonly isReused: boolean; readonly conversationId: string },
+		more: Partial<TurnEvidence>,
+	): TurnEvidence {
 		return {
 			cause,
+			...link,
 			result: null,
 			sawOutput: this.#sawOutput,
 			sawText: this.#text !== "",
 			deniedTools: [...this.#deniedTools],
 			toolErrors: this.#toolErrors,
-			stderr,
+			toolCounts: this.#toolCounts,
 			exit: null,
 			laneError: null,
 			rejected: this.#rejected,
 			hookError: "",
 			timeoutMin: 0,
-			leftToolsRunning: false,
+			leftToolsRunning: this.hasActiveSteps,
 			...more,
 		};
 	}
 
 	#noteStep(event: ToolEvent | SubagentEvent): void {
 		this.#sawOutput = true;
+		if (event.state === "active") this.#activeSteps.add(event.step);
+		else this.#endStep(event);
 		if (event.kind !== "tool" || !event.error) return;
 		this.#toolErrors.push(event.error.message);
 		if (DENIED.test(event.error.message)) this.#deniedTools.add(event.name);
 	}
 
+	#endStep(event: ToolEvent | SubagentEvent): void {
+		this.#activeSteps.delete(event.step);
+		if (this.#endedSteps.has(event.step)) return;
+		this.#endedSteps.add(event.step);
+		const tool = event.kind === "tool" ? event.name : "invoke_subagent";
+		this.#toolCounts.set(tool, (this.#toolCounts.get(tool) ?? 0) + 1);
+	}
+
 	#missingText(response: string): string {
-		if (this.#text === "") return response;
+		if (this.#text === "") return response.trim() === "" ? "" : response;
 		for (const streamed of [this.#text, this.#lastText.text]) {
 			if (response.length > streamed.length && response.startsWith(streamed)) return response.slice(streamed.length);
 		}
@@ -98,6 +156,19 @@ export class TurnRecord {
 	}
 }
 
-function contextOf({ input, cacheRead, output }: TokenUsage): number {
-	return input + cacheRead + output;
+function add(a: TokenUsage, b: TokenUsage): TokenUsage {
+	return combine(a, b, (left, right) => left + right);
+}
+
+function subtract(a: TokenUsage, b: TokenUsage): TokenUsage {
+	return combine(a, b, (left, right) => Math.max(0, left - right));
+}
+
+function combine(a: TokenUsage, b: TokenUsage, operation: (left: number, right: number) => number): TokenUsage {
+	return {
+		input: operation(a.input, b.input),
+		output: operation(a.output, b.output),
+		thinking: operation(a.thinking, b.thinking),
+		cacheRead: operation(a.cacheRead, b.cacheRead),
+	};
 }

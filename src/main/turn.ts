@@ -7,11 +7,13 @@
  *   either    --(result, exit, lost lane, abort, timer)-----------> ended, once
  *
  * While parked, what settles the open steps is taken; everything else waits, and with it, unacknowledged, the process.
+ * The clocks stand still while it is pi that is waited for, not while it is agy.
  */
 
 import { type AssistantMessage, isRetryableAssistantError } from "@earendil-works/pi-ai";
 import { assertNever, toError } from "../shared/errors.ts";
-import type { AgyEvent, SubagentEvent, ToolEvent, TurnEndEvent } from "../shared/events.ts";
+import type { AgyEvent, SubagentEvent, TokenUsage, ToolEvent, TurnEndEvent } from "../shared/events.ts";
+import { MAX_SILENCE_EXTENSIONS, WITHHELD_AFTER_MS, WITHHELD_IDLE_AFTER_MS } from "../shared/limits.ts";
 import { StepCards } from "./cards/step-cards.ts";
 import type { LinkMessage } from "./lanes.ts";
 import type { Link, LinkConsumer, LinkEnd } from "./link.ts";
@@ -19,7 +21,7 @@ import type { PiStream } from "./pi-stream.ts";
 import type { Steps } from "./steps.ts";
 import { Timer } from "./timer.ts";
 import { TurnRecord } from "./turn-record.ts";
-import { judge, type TurnEvidence, type Verdict } from "./verdict.ts";
+import { isSuccess, judge, type TurnEvidence, type Verdict } from "./verdict.ts";
 
 /** One pi request of the turn: where its message goes and who watches. */
 export type Segment = {
@@ -36,6 +38,16 @@ export type StepDisplay =
 	| { readonly as: "line" }
 	| { readonly as: "hidden" };
 
+export type TurnEnd = {
+	readonly verdict: Verdict;
+	/** What the user said meanwhile and agy was not told. */
+	readonly undelivered: readonly string[];
+	/** agy said that it has the prompt, or did something for it. */
+	readonly wasRead: boolean;
+	/** agy's counters over the conversation, when it gave them. */
+	readonly counters: TokenUsage | null;
+};
+
 export type TurnOptions = {
 	readonly id: string;
 	readonly link: Link;
@@ -45,12 +57,20 @@ export type TurnOptions = {
 	/** Minutes; 0 is off. */
 	readonly inactivityTimeoutMin: number;
 	readonly turnTimeoutMin: number;
-	/** Called once, when the verdict is known and the pi message has ended. */
-	readonly onEnd: (verdict: Verdict) => void;
-	/** agy named the conversation. */
-	readonly onConversation: (conversationId: string) => void;
+	/** agy's counters before this turn; null when unknown. */
+	readonly usageBefore: TokenUsage | null;
 	/** How a text is handed to agy, for what the user says while the turn runs. */
 	readonly encodePrompt: (text: string) => string;
+	/** Where agy keeps the transcript of a conversation. */
+	readonly transcriptPath: (conversationId: string) => string;
+	/** agy named the conversation, and perhaps the model it runs. */
+	readonly onConversation: (conversationId: string, model: string) => void;
+	/** A pi message of the turn is complete: agy knows what it says. */
+	readonly onMessage: (stream: PiStream) => void;
+	/** Nothing was done and nothing shown: true when the owner sends the prompt again, and takes the message over. */
+	readonly onRetry: (verdict: Verdict, segment: Segment) => boolean;
+	/** Called once, when the verdict is known and the pi message has ended. */
+	readonly onEnd: (end: TurnEnd) => void;
 };
 
 type TurnPhase = "streaming" | "parked" | "ended";
@@ -61,6 +81,9 @@ export class Turn implements LinkConsumer {
 	readonly #cards: StepCards;
 	readonly #silence: Timer;
 	readonly #cap: Timer;
+	readonly #withheld: Timer;
+	#silenceExtensions = 0;
+	#isWatching = false;
 	#phase: TurnPhase = "streaming";
 	#segment: Segment;
 	#isResponseAnnounced = false;
@@ -69,6 +92,8 @@ export class Turn implements LinkConsumer {
 	/** Events that came while parked and need a message. */
 	#backlog: AgyEvent[] = [];
 	#followUps: string[] = [];
+	/** agy's counters at the last result of the turn. */
+	#counters: TokenUsage | null = null;
 	/** Set when the turn ended while no message was there to say so. */
 	#untoldVerdict: Verdict | null = null;
 
@@ -76,11 +101,11 @@ export class Turn implements LinkConsumer {
 		this.#options = options;
 		this.#segment = segment;
 		this.#cards = new StepCards(options.id, options.steps);
-		const { inactivityTimeoutMin, turnTimeoutMin } = options;
-		this.#silence = new Timer(inactivityTimeoutMin * 60_000, () =>
-			this.#end("silent", { timeoutMin: inactivityTimeoutMin }),
+		this.#silence = new Timer(options.inactivityTimeoutMin * 60_000, () => void this.#endUnlessToolRuns());
+		this.#cap = new Timer(options.turnTimeoutMin * 60_000, () =>
+			this.#end("too-long", { timeoutMin: options.turnTimeoutMin }),
 		);
-		this.#cap = new Timer(turnTimeoutMin * 60_000, () => this.#end("too-long", { timeoutMin: turnTimeoutMin }));
+		this.#withheld = new Timer(WITHHELD_AFTER_MS, () => this.#watchTranscript());
 	}
 
 	get isParked(): boolean {
@@ -102,19 +127,22 @@ export class Turn implements LinkConsumer {
 		this.#segment.stream.start();
 		this.#silence.start();
 		this.#cap.start();
-		this.#nameConversation(this.#options.link.conversationId ?? "");
-		this.#options.link.submit(prompt, this);
+		const { link } = this.#options;
+		this.#nameConversation(link.conversationId ?? "", link.model);
+		link.submit(prompt, this);
 	}
 
 	/**
-	 * pi has run the calls of the last message and wants the next one. `followUp` is what the user said meanwhile. A turn
-	 * that ended in between says so here.
+	 * pi has run the calls of the last message and wants the next one. `followUp` is what the user said meanwhile, "" for
+	 * nothing. A turn that ended in between says so here.
 	 */
-	resume(segment: Segment, followUp: string | null): void {
-		if (followUp !== null) this.#followUps.push(followUp);
+	resume(segment: Segment, followUp: string): void {
+		if (followUp !== "") this.#followUps.push(followUp);
 		this.#cards.release();
 		if (this.#untoldVerdict) {
-			this.#tell(segment.stream, this.#untoldVerdict);
+			const verdict = this.#untoldVerdict;
+			this.#untoldVerdict = null;
+			this.#tell(segment.stream, verdict);
 			return;
 		}
 		if (this.#phase !== "parked") return;
@@ -123,6 +151,7 @@ export class Turn implements LinkConsumer {
 		this.#phase = "streaming";
 		segment.stream.start();
 		segment.stream.setContextTokens(this.#record.contextTokens);
+		segment.stream.setConversation(this.#options.link.conversationId ?? "");
 		this.#silence.start();
 		this.#cap.resume();
 		if (this.#resumeDelivery) this.#letDeliveryGoOn();
@@ -132,11 +161,15 @@ export class Turn implements LinkConsumer {
 	/** The user stopped it, or it was superseded. */
 	abort(): void {
 		this.#end("aborted");
+		this.#cards.release(); // Also those of a turn that ended while pi ran its calls.
 	}
 
 	receive(message: LinkMessage): void | Promise<void> {
 		if (this.#phase === "ended") return;
 		this.#silence.touch();
+		this.#silenceExtensions = 0;
+		this.#unwatchTranscript();
+		this.#withheld.start();
 		if (message.kind === "events") return this.#takeGuarded(message.events);
 		if (message.kind === "lines-rejected") this.#record.noteRejected(message);
 	}
@@ -160,7 +193,7 @@ export class Turn implements LinkConsumer {
 			const pending = this.#take(events[index] as AgyEvent);
 			if (pending) return pending.then(() => this.#takeEvents(events, index + 1));
 		}
-		if (this.#phase === "streaming" && !this.#cards.isEmpty) this.#park();
+		this.#endBatch();
 	}
 
 	#take(event: AgyEvent): void | Promise<void> {
@@ -178,13 +211,16 @@ export class Turn implements LinkConsumer {
 		if (this.#phase === "ended") return;
 		if (isStep(event) && this.#cards.settle(event)) {
 			this.#record.note(event);
+			if (this.#phase === "parked" && !this.#cards.hasUnsettled) this.#pauseClocks();
 			return;
 		}
 		if (this.#phase === "streaming" && !this.#cards.isEmpty && movesOn(event)) this.#park();
 		if (this.#phase === "streaming") return this.#write(event);
 		if (movesOn(event)) this.#cards.leaveBehind();
 		this.#backlog.push(event);
-		if (!this.#cards.hasUnsettled) return this.#whenResumed();
+		if (this.#cards.hasUnsettled) return;
+		this.#pauseClocks();
+		return this.#whenResumed();
 	}
 
 	#write(event: AgyEvent): void {
@@ -192,7 +228,7 @@ export class Turn implements LinkConsumer {
 		this.#record.note(event);
 		switch (event.kind) {
 			case "ready":
-				this.#nameConversation(event.conversationId);
+				this.#nameConversation(event.conversationId, event.model);
 				return;
 			case "text":
 				stream.text(event.text);
@@ -202,7 +238,10 @@ export class Turn implements LinkConsumer {
 				return;
 			case "model-call":
 				stream.endBlock();
+				stream.setContextTokens(this.#record.contextTokens);
 				if (event.usage) stream.addUsage(event.usage);
+				if (event.usage && event.usage.thinking > 0)
+					stream.thinking(toThinkingRow(event.usage.thinking, event.durationMs));
 				return;
 			case "notice":
 			case "unknown":
@@ -211,6 +250,11 @@ export class Turn implements LinkConsumer {
 			case "tool":
 			case "subagent":
 				this.#writeStep(event);
+				return;
+			case "withheld-answer":
+				stream.text(this.#record.completeStep(event.step, event.text));
+				stream.thinking("A command that agy started is still running in the background.");
+				this.#end("withheld-answer");
 				return;
 			case "turn-end":
 				this.#takeResult(event);
@@ -227,11 +271,22 @@ export class Turn implements LinkConsumer {
 		else this.#cards.writeLine(event, this.#segment.stream);
 	}
 
+	/** All events there are have been taken: cards that wait for pi end the message now. */
+	#endBatch(): void {
+		if (this.#phase === "ended") return;
+		if (this.#phase === "streaming" && !this.#cards.isEmpty) this.#park();
+	}
+
 	#park(): void {
 		this.#phase = "parked";
-		this.#silence.pause();
-		this.#cap.pause();
+		if (!this.#cards.hasUnsettled) this.#pauseClocks();
 		this.#segment.stream.done("toolUse");
+		this.#options.onMessage(this.#segment.stream);
+	}
+
+	#pauseClocks(): void {
+		this.#silence.stop();
+		this.#cap.pause();
 	}
 
 	#whenResumed(): Promise<void> {
@@ -255,25 +310,58 @@ export class Turn implements LinkConsumer {
 			this.#backlog.push(...events.slice(index + 1));
 			return pending;
 		}
-		if (this.#phase === "streaming" && !this.#cards.isEmpty) this.#park();
+		this.#endBatch();
 	}
 
 	#takeResult(result: TurnEndEvent): void {
-		this.#nameConversation(result.conversationId);
-		this.#segment.stream.text(this.#record.completeText(result.text));
-		if (this.#followUps.length === 0 || result.status !== "SUCCESS") {
+		const { stream } = this.#segment;
+		this.#nameConversation(result.conversationId, "");
+		stream.text(this.#record.completeText(result.text));
+		const usage = this.#record.unreportedUsage(result.usage, this.#counters ?? this.#options.usageBefore);
+		this.#counters = result.usage ?? this.#counters;
+		if (usage) stream.addUsage(usage);
+		if (this.#followUps.length === 0 || !isSuccess(result)) {
 			this.#end("result", { result });
 			return;
 		}
-		this.#segment.stream.endBlock();
+		stream.endBlock();
 		this.#record.startAnswer();
-		this.#options.link.submitMore(this.#options.encodePrompt(this.#followUps.splice(0).join("\n\n")));
+		this.#options.link.submitMore(this.#options.encodePrompt(this.#followUps.shift() ?? ""));
 	}
 
-	#nameConversation(conversationId: string): void {
+	#nameConversation(conversationId: string, model: string): void {
 		if (conversationId === "") return;
 		this.#segment.stream.setConversation(conversationId);
-		this.#options.onConversation(conversationId);
+		this.#options.onConversation(conversationId, model);
+	}
+
+	/** agy prints nothing: perhaps the answer is finished, and only a command that it left running is not. */
+	#watchTranscript(): void {
+		const { link, transcriptPath } = this.#options;
+		const { hasActiveSteps, lastRequestStep } = this.#record;
+		if (this.#phase === "ended" || link.conversationId === null) return;
+		if (lastRequestStep < 0 || (!hasActiveSteps && this.#silence.idleMs < WITHHELD_IDLE_AFTER_MS)) {
+			this.#withheld.start();
+			return;
+		}
+		this.#isWatching = true;
+		link.watchTranscript(transcriptPath(link.conversationId), lastRequestStep);
+	}
+
+	#unwatchTranscript(): void {
+		this.#withheld.stop();
+		if (this.#isWatching) this.#options.link.unwatchTranscript();
+		this.#isWatching = false;
+	}
+
+	async #endUnlessToolRuns(): Promise<void> {
+		const { link, inactivityTimeoutMin } = this.#options;
+		const mayExtend = this.#record.hasActiveSteps && this.#silenceExtensions++ < MAX_SILENCE_EXTENSIONS;
+		const isAlive = mayExtend && (await link.hasRunningCommands().catch(() => false)); // What cannot be seen does not count.
+		if (this.#phase === "ended" || (this.#phase === "parked" && !this.#cards.hasUnsettled)) return;
+		const wasHeard = this.#silence.idleMs < inactivityTimeoutMin * 60_000; // While the processes were looked at.
+		if (isAlive || wasHeard) this.#silence.start();
+		else this.#end("silent", { timeoutMin: inactivityTimeoutMin });
 	}
 
 	#end(cause: TurnEvidence["cause"], more: Partial<TurnEvidence> = {}): void {
@@ -282,20 +370,31 @@ export class Turn implements LinkConsumer {
 		this.#phase = "ended";
 		this.#silence.stop();
 		this.#cap.stop();
+		this.#unwatchTranscript();
+		const { link } = this.#options;
 		this.#cards.leaveBehind();
-		const leftToolsRunning = this.#cards.hasLeftBehind;
-		const verdict = judge(this.#record.evidence(cause, this.#options.link.stderrTail, { leftToolsRunning, ...more }));
+		const known = { stderr: link.stderrTail, isReused: link.turns > 1, conversationId: link.conversationId ?? "" };
+		const verdict = judge(this.#record.evidence(cause, known, more));
+		const isRetried =
+			!wasParked &&
+			verdict.retry !== null &&
+			this.#segment.stream.isEmpty &&
+			this.#options.onRetry(verdict, this.#segment);
 		if (wasParked) this.#untoldVerdict = verdict;
-		else this.#tell(this.#segment.stream, verdict);
+		else if (!isRetried) this.#tell(this.#segment.stream, verdict);
 		this.#letDeliveryGoOn();
-		this.#options.onEnd(verdict);
+		const { wasRead } = this.#record;
+		this.#options.onEnd({ verdict, undelivered: this.#followUps, wasRead, counters: this.#counters });
 	}
 
 	#tell(stream: PiStream, verdict: Verdict): void {
 		this.#cards.release();
-		const undelivered = this.#followUps.length === 0 ? "" : `\nNot delivered to agy: ${this.#followUps.join("\n")}`;
-		if (verdict.stop === "stop" && undelivered === "") stream.done("stop");
-		else stream.fail(verdict.stop === "aborted" ? "aborted" : "error", toErrorMessage(verdict) + undelivered);
+		if (verdict.stop !== "stop") {
+			stream.fail(verdict.stop, toErrorMessage(verdict));
+			return;
+		}
+		stream.done("stop");
+		this.#options.onMessage(stream);
 	}
 }
 
@@ -304,15 +403,23 @@ function isStep(event: AgyEvent): event is ToolEvent | SubagentEvent {
 }
 
 /** agy has gone on after its steps, and what it says needs a message of its own. */
-function movesOn(event: AgyEvent): boolean {
-	return event.kind === "text" || event.kind === "thinking" || event.kind === "model-call" || event.kind === "turn-end";
+function movesOn({ kind }: AgyEvent): boolean {
+	return (
+		kind === "text" || kind === "thinking" || kind === "model-call" || kind === "withheld-answer" || kind === "turn-end"
+	);
+}
+
+function toThinkingRow(tokens: number, durationMs: number | undefined): string {
+	return durationMs === undefined
+		? `Thought: ${tokens} tokens.`
+		: `Thought for ${(durationMs / 1000).toFixed(1)} s, ${tokens} tokens.`;
 }
 
 /**
  * pi sends the prompt again when an error looks transient to it, and agy would get it twice. agy's own words stay out
  * then; they are in the log. Where our summary quotes such words, pi is told in its own that this is no such failure.
  */
-export function toErrorMessage({ summary, detail }: Verdict): string {
+export function toErrorMessage({ summary, detail }: Pick<Verdict, "summary" | "detail">): string {
 	const message = detail === "" || summary.includes(detail) ? summary : `${summary}\nagy: ${detail}`;
 	if (!looksTransient(message)) return message;
 	return looksTransient(summary) ? `${summary} (It is not sent again: out of budget.)` : summary;

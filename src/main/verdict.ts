@@ -14,11 +14,25 @@ import { redact } from "./redact.ts";
 
 export type TurnEvidence = {
 	/** What made the turn end. */
-	readonly cause: "result" | "exited" | "lane-lost" | "aborted" | "silent" | "too-long" | "hook-failed";
+	readonly cause:
+		| "result"
+		| "withheld-answer"
+		| "exited"
+		| "lane-lost"
+		| "aborted"
+		| "silent"
+		| "too-long"
+		| "hook-failed";
 	readonly result: TurnEndEvent | null;
 	/** agy said or did anything: text, a tool, a model call. */
 	readonly sawOutput: boolean;
 	readonly sawText: boolean;
+	/** The process had served a turn before. */
+	readonly isReused: boolean;
+	/** How often each tool ran. */
+	readonly toolCounts: ReadonlyMap<string, number>;
+	/** "" when agy has not named it. */
+	readonly conversationId: string;
 	/** Tools agy was not allowed to use. */
 	readonly deniedTools: readonly string[];
 	/** What tools of this turn failed with. */
@@ -51,6 +65,8 @@ export type VerdictKind =
 	| "context-overflow"
 	| "input-rejected"
 	| "failed"
+	| "interrupted"
+	| "still-running"
 	| "crashed"
 	| "hook-failed"
 	| "no-protocol"
@@ -64,15 +80,17 @@ export type Verdict = {
 	readonly summary: string;
 	/** agy's own words. */
 	readonly detail: string;
-	/** The process can take another prompt. */
-	readonly keepsProcess: boolean;
+	/** What becomes of the process: it takes another prompt, is ended, or ends by itself when its last command is done. */
+	readonly process: "keep" | "close" | "drain";
 	/** agy's conversation can be taken up again. */
 	readonly keepsConversation: boolean;
+	/** Nothing was done for the prompt, provably: it can be sent once more, in the same or in a fresh conversation. */
+	readonly retry: "same" | "fresh" | null;
 };
 
 type ErrorClass = { readonly kind: VerdictKind; readonly pattern: RegExp; readonly summary: (error: string) => string };
 
-const HOW_TO_ALLOW = "Allow it in agy's settings or set AGY_SKIP_PERMISSIONS=on.";
+const HOW_TO_ALLOW = "Allow it in agy's settings; AGY_SKIP_PERMISSIONS=on allows everything.";
 
 /** In this order: an eligibility text may contain UNAVAILABLE, a quota text a code that looks like overload. */
 const ERROR_CLASSES: readonly ErrorClass[] = [
@@ -136,125 +154,146 @@ const ERROR_CLASSES: readonly ErrorClass[] = [
 const PRINT_TIMEOUT = /print timeout after|returning partial output/i;
 const STDERR_ERROR = /^(?:AGY_ERROR:|error:)\s*(.+)$/im;
 const DETAIL_CHARS = 600;
+const OVER_LIMIT = "agy reported success without having done anything; it drops a prompt above about 25 KB this way.";
 
 export function judge(evidence: TurnEvidence): Verdict {
-	switch (evidence.cause) {
-		case "aborted":
-			return verdict("cancelled", "aborted", "The turn was stopped.", "", { keepsProcess: false });
-		case "lane-lost":
-			return verdict("crashed", "error", evidence.laneError?.message ?? "The worker lane was lost.", "", {
-				keepsProcess: false,
-			});
-		case "silent":
-			return verdict(
-				"timed-out",
-				"error",
-				`The turn is out of budget: agy said nothing for ${minutes(evidence.timeoutMin)}. The conversation is kept; the limit is AGY_INACTIVITY_TIMEOUT_MIN.`,
-				evidence.stderr,
-				{ keepsProcess: false },
-			);
-		case "too-long":
-			return verdict(
-				"timed-out",
-				"error",
-				`The turn is out of budget: it took longer than ${minutes(evidence.timeoutMin)}. The conversation is kept; the limit is AGY_TURN_TIMEOUT_MIN.`,
-				"",
-				{ keepsProcess: false },
-			);
-		case "hook-failed":
-			return verdict(
-				"hook-failed",
-				"error",
-				"The turn was stopped because the hook of another extension that watches providers failed.",
-				evidence.hookError,
-				{ keepsProcess: false },
-			);
+	const { cause, timeoutMin } = evidence;
+	switch (cause) {
+		case "result":
+			return judgeResult(evidence);
 		case "exited":
 			return judgeExit(evidence);
-		case "result":
-			return judgeResult(evidence, evidence.result);
+		case "withheld-answer":
+			return { ...COMPLETE, kind: "still-running", process: "drain" };
+		case "aborted":
+			return { ...failed("cancelled", "The turn was stopped.", ""), stop: "aborted" };
+		case "lane-lost":
+			return failed("crashed", evidence.laneError?.message ?? "The worker lane was lost.", "");
+		case "silent": {
+			const what = `The turn is out of budget: agy said nothing for ${minutes(timeoutMin)}.`;
+			return failed(
+				"timed-out",
+				`${what} ${whatIsKept(evidence)} The limit is AGY_INACTIVITY_TIMEOUT_MIN.`,
+				evidence.stderr,
+			);
+		}
+		case "too-long": {
+			const what = `The turn is out of budget: it took longer than ${minutes(timeoutMin)}.`;
+			return failed("timed-out", `${what} ${whatIsKept(evidence)} The limit is AGY_TURN_TIMEOUT_MIN.`, "");
+		}
+		case "hook-failed":
+			return failed(
+				"hook-failed",
+				"The turn was stopped because another extension's hook on provider events failed.",
+				evidence.hookError,
+			);
 	}
 }
 
-function judgeResult(evidence: TurnEvidence, result: TurnEndEvent | null): Verdict {
-	const isSuccess = result?.status === "SUCCESS" || result?.status === "OK";
-	if (result === null || !isSuccess) return judgeFailure(evidence, result);
-	const hasText = evidence.sawText || result.text.trim() !== "";
-	const denied = result.deniedActions.map((action) => action.displayName || action.action);
+/** `OK` is the word of old versions. */
+export function isSuccess({ status }: TurnEndEvent): boolean {
+	return status === "SUCCESS" || status === "OK";
+}
+
+function judgeResult(evidence: TurnEvidence): Verdict {
+	const { result } = evidence;
+	if (result === null || !isSuccess(result)) return judgeFailure(evidence);
 	if (PRINT_TIMEOUT.test(evidence.stderr)) {
-		return verdict(
-			"partial",
-			"error",
-			"agy stopped at its own time limit; the answer is incomplete.",
-			evidence.stderr,
-			{ keepsProcess: false },
-		);
+		return failed("partial", "agy stopped at its own time limit; the answer is incomplete.", evidence.stderr);
 	}
-	if (!hasText && (denied.length > 0 || evidence.deniedTools.length > 0)) {
-		const what = [...new Set([...denied, ...evidence.deniedTools])].join(", ");
-		return verdict(
-			"denied",
-			"error",
-			`agy was not allowed to use ${what} and gave no answer. ${HOW_TO_ALLOW}`,
-			"",
-			{},
-		);
-	}
-	if (!hasText && !evidence.sawOutput) {
-		return verdict(
-			"empty",
-			"error",
-			"agy reported success without having done anything; it drops a prompt above about 25 KB this way. The conversation was closed, the next prompt starts a fresh one. Put long text into a file and name it.",
-			evidence.stderr,
-			{ keepsProcess: false, keepsConversation: false },
-		);
-	}
-	return verdict("complete", "stop", "", "", { keepsProcess: !evidence.leftToolsRunning });
+	if (evidence.sawText) return complete(evidence);
+	const denied = deniedTools(evidence);
+	if (denied !== "") return deniedVerdict(denied);
+	if (evidence.sawOutput) return complete(evidence);
+	const remedy = "That conversation is given up, the next prompt starts a fresh one.";
+	return { ...failed("empty", `${OVER_LIMIT} ${remedy}`, evidence.stderr), keepsConversation: false, retry: "fresh" };
 }
 
-function judgeFailure(evidence: TurnEvidence, result: TurnEndEvent | null): Verdict {
+function judgeFailure(evidence: TurnEvidence): Verdict {
+	const { result } = evidence;
 	const error = result?.error || stderrError(evidence.stderr);
-	if (result?.status === "CANCELED" || result?.status === "CANCELLED" || /^interrupted$/i.test(error)) {
-		return verdict("cancelled", "aborted", "agy cancelled the turn.", error, { keepsProcess: false });
-	}
-	// Up to agy 1.1.19 one failed tool made the whole turn an error, with a full answer.
-	if (evidence.sawText && evidence.toolErrors.includes(error)) {
-		return verdict("complete", "stop", "", "", { keepsProcess: !evidence.leftToolsRunning });
-	}
-	const known = ERROR_CLASSES.find(({ pattern }) => pattern.test(error));
-	if (known) return verdict(known.kind, "error", known.summary(error), error, { keepsProcess: false });
 	const status = result?.status || "no status";
-	return verdict("failed", "error", `agy ended the turn with ${status}.`, error || evidence.stderr, {
-		keepsProcess: false,
-	});
+	// Up to agy 1.1.19 one failed tool made the whole turn an error, with a full answer.
+	if (evidence.sawText && error !== "" && evidence.toolErrors.includes(error)) return complete(evidence);
+	const denied = deniedTools(evidence);
+	if (denied !== "" && !evidence.sawText) return deniedVerdict(denied);
+	if (/^interrupted$/i.test(error))
+		return failed("interrupted", `agy was interrupted from outside.${partial(evidence)}`, "");
+	if (status.startsWith("CANCEL")) {
+		return failed("cancelled", `agy cancelled the turn by itself.${partial(evidence)} Send the prompt again.`, error);
+	}
+	const known = classOf(error);
+	if (known) return failed(known.kind, `${known.summary(error)}${partial(evidence)}`, error);
+	return failed("failed", `agy ended the turn with ${status}.${partial(evidence)}`, error || evidence.stderr);
 }
 
 function judgeExit(evidence: TurnEvidence): Verdict {
+	const { exit, rejected } = evidence;
 	const error = stderrError(evidence.stderr);
-	const known = ERROR_CLASSES.find(({ pattern }) => error !== "" && pattern.test(error));
-	if (known) return verdict(known.kind, "error", known.summary(error), error, { keepsProcess: false });
-	if (evidence.rejected && !evidence.sawOutput) {
-		return verdict(
-			"no-protocol",
-			"error",
-			`agy printed something that is not its protocol ("${evidence.rejected.sample.trim()}") and exited. Check that AGY_BIN is the Antigravity CLI.`,
-			evidence.stderr,
-			{ keepsProcess: false },
-		);
+	const known = classOf(error) ?? classOf(rejected?.sample ?? "");
+	if (known) return failed(known.kind, `${known.summary(error)}${partial(evidence)}`, error);
+	if (rejected && !evidence.sawOutput) {
+		const what = `agy printed something that is not its protocol ("${rejected.sample.trim()}") and exited.`;
+		return failed("no-protocol", `${what} Check that AGY_BIN is the Antigravity CLI.`, evidence.stderr);
 	}
-	const how = evidence.exit?.signal
-		? `was ended by ${evidence.exit.signal}`
-		: `exited with code ${evidence.exit?.code ?? "unknown"}`;
-	const partial = evidence.sawText ? " The answer above is incomplete." : "";
-	return verdict(
+	const how = exit?.signal ? `was ended by ${exit.signal}` : `exited with code ${exit?.code ?? "unknown"}`;
+	const when = evidence.sawOutput ? "in the middle of the turn" : "without an answer";
+	const crash = failed(
 		"crashed",
-		"error",
-		`agy ${how} in the middle of the turn.${partial} The next prompt resumes the conversation.`,
+		`agy ${how} ${when}.${partial(evidence)} The next prompt resumes the conversation.`,
 		evidence.stderr,
-		{
-			keepsProcess: false,
-		},
 	);
+	// A process that served before and ends at the next prompt has not touched it.
+	return { ...crash, retry: evidence.isReused && !evidence.sawOutput ? "same" : null };
+}
+
+const COMPLETE: Verdict = {
+	kind: "complete",
+	stop: "stop",
+	summary: "",
+	detail: "",
+	process: "keep",
+	keepsConversation: true,
+	retry: null,
+};
+
+function complete({ leftToolsRunning }: TurnEvidence): Verdict {
+	return { ...COMPLETE, process: leftToolsRunning ? "close" : "keep" };
+}
+
+function failed(kind: VerdictKind, summary: string, detail: string): Verdict {
+	return {
+		...COMPLETE,
+		kind,
+		stop: "error",
+		summary,
+		detail: redact(detail.trim()).slice(-DETAIL_CHARS),
+		process: "close",
+	};
+}
+
+function deniedVerdict(tools: string): Verdict {
+	return failed("denied", `agy was not allowed to use ${tools} and gave no answer. ${HOW_TO_ALLOW}`, "");
+}
+
+function deniedTools({ result, deniedTools }: TurnEvidence): string {
+	const reported = result?.deniedActions.map(({ action, displayName }) => displayName || action) ?? [];
+	return (reported.length > 0 ? [...new Set(reported)] : deniedTools).join(", ");
+}
+
+function classOf(error: string): ErrorClass | undefined {
+	return error === "" ? undefined : ERROR_CLASSES.find(({ pattern }) => pattern.test(error));
+}
+
+function partial({ sawText }: TurnEvidence): string {
+	return sawText ? " The answer above is incomplete." : "";
+}
+
+function whatIsKept({ toolCounts, conversationId, sawText }: TurnEvidence): string {
+	const steps = [...toolCounts].map(([tool, count]) => (count === 1 ? tool : `${tool} (${count})`)).join(", ");
+	const done = steps === "" ? "" : ` Until then it ran: ${steps}.`;
+	const kept = conversationId === "" ? "" : ` The conversation ${conversationId} is kept; your next prompt resumes it.`;
+	return `${sawText ? "The answer above is incomplete." : ""}${done}${kept}`.trim();
 }
 
 function stderrError(stderr: string): string {
@@ -264,15 +303,4 @@ function stderrError(stderr: string): string {
 
 function minutes(count: number): string {
 	return count >= 1 ? `${count} minute${count === 1 ? "" : "s"}` : `${Math.round(count * 60)} seconds`;
-}
-
-function verdict(
-	kind: VerdictKind,
-	stop: Verdict["stop"],
-	summary: string,
-	detail: string,
-	keeps: { readonly keepsProcess?: boolean; readonly keepsConversation?: boolean },
-): Verdict {
-	const { keepsProcess = true, keepsConversation = true } = keeps;
-	return { kind, stop, summary, detail: redact(detail.trim()).slice(-DETAIL_CHARS), keepsProcess, keepsConversation };
 }

@@ -7,20 +7,16 @@ export type AgyErrorCode =
 	| "agy-not-found"
 	| "agy-not-executable"
 	| "agy-too-old"
-	| "agy-exited"
 	| "agy-failed"
 	| "bad-frame"
 	| "bad-output"
 	| "cancelled"
 	| "control-timeout"
-	| "input-failed"
+	| "conversation-busy"
 	| "lane-down"
 	| "model-unknown"
-	| "nothing-to-send"
 	| "node-too-old"
 	| "spawn-failed"
-	| "turn-silent"
-	| "turn-timeout"
 	| "worker-crashed";
 
 export type ErrorDetails = Readonly<Record<string, string | number | boolean | null>>;

@@ -87,4 +87,6 @@ export type AgyEvent =
 			readonly name: string;
 			readonly usage?: TokenUsage;
 	  }
+	/** A finished answer stands in the transcript while agy waits for something it left running. */
+	| { readonly kind: "withheld-answer"; readonly step: number; readonly text: string }
 	| TurnEndEvent;

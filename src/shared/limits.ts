@@ -1,6 +1,6 @@
 /**
- * Every timeout, interval and size cap of the project, with its unit and its reason.
- * A number that bounds something lives here and nowhere else.
+ * The timeouts, intervals and size caps that shape the pipeline, each with its unit and its reason. A number that matters
+ * to one file alone stands at the head of that file.
  */
 
 /** Bumped with every incompatible change of messages.ts; a lane built from other sources refuses to start. */
@@ -12,6 +12,10 @@ export const CONTRACT_VERSION = 1;
 export const MAX_LINE_BYTES = 32 * 1024 * 1024;
 /** Levels of a step's arguments that are kept: more than any tool has, far less than an encoder's stack takes. */
 export const MAX_NESTING = 100;
+/** So much of an answer has to come again, with more behind it, before it counts as sent again and is not repeated. */
+export const RESEND_MIN_CHARS = 32;
+/** An answer that came in true pieces for this long will not be sent again; its text is not kept any longer. */
+export const RESEND_MAX_CHARS = 64 * 1024;
 /** How much of a rejected line is shown to a person. */
 export const REJECTED_SAMPLE_CHARS = 120;
 /** The end of agy's stderr that is kept for error messages. */
@@ -92,8 +96,12 @@ export const TRANSCRIPT_TOOL_RESULT_CHARS = 4_000;
 export const DIGEST_CHARS = 8_000;
 /** A resumed agy names its conversation before it reads a prompt, 5 to 12 s after its start; older ones only afterwards. */
 export const READY_WAIT_MS = 15_000;
+/** How often a silent turn is given another such time while a command of agy is seen running. */
+export const MAX_SILENCE_EXTENSIONS = 12;
 /** With a tool running and agy silent for this long, its transcript is looked at for a finished answer. */
 export const WITHHELD_AFTER_MS = 3_000;
+/** The same with no tool running: a model call may be silent for a while before it ends. */
+export const WITHHELD_IDLE_AFTER_MS = 10_000;
 export const TRANSCRIPT_POLL_MS = 1_000;
 export const TRANSCRIPT_TAIL_BYTES = 512 * 1024;
 /** agy's own print timeout is set out of the way of ours. */

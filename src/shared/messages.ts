@@ -20,6 +20,9 @@ export type LaneCommand =
 	| { readonly kind: "end-input"; readonly link: LinkId }
 	/** Main has consumed every message of this link up to and including frame `seq`. */
 	| { readonly kind: "ack"; readonly link: LinkId; readonly seq: number }
+	/** Report an answer that agy's transcript at `path` holds behind step `afterStep` and stdout does not bring. */
+	| { readonly kind: "watch-transcript"; readonly link: LinkId; readonly path: string; readonly afterStep: number }
+	| { readonly kind: "unwatch-transcript"; readonly link: LinkId }
 	/** Forget the link: the process has ended or was given up. Nothing more is reported for it. */
 	| { readonly kind: "drop"; readonly link: LinkId };
 
@@ -51,7 +54,15 @@ export type RejectReason = "too-long" | "not-json" | "not-object";
 /** A batch for one direction of the data port. `seq` counts from 1 per direction. */
 export type Frame<M> = { readonly seq: number; readonly messages: readonly M[] };
 
-const COMMAND_KINDS: ReadonlySet<string> = new Set<LaneCommand["kind"]>(["open", "write", "end-input", "ack", "drop"]);
+const COMMAND_KINDS: ReadonlySet<string> = new Set<LaneCommand["kind"]>([
+	"open",
+	"write",
+	"end-input",
+	"ack",
+	"watch-transcript",
+	"unwatch-transcript",
+	"drop",
+]);
 const MESSAGE_KINDS: ReadonlySet<string> = new Set<LaneMessage["kind"]>([
 	"events",
 	"lines-rejected",

@@ -106,6 +106,12 @@ class Lane {
 			case "ack":
 				this.#links.get(command.link)?.acknowledge(command.seq);
 				return;
+			case "watch-transcript":
+				this.#links.get(command.link)?.watchTranscript(command.path, command.afterStep);
+				return;
+			case "unwatch-transcript":
+				this.#links.get(command.link)?.unwatchTranscript();
+				return;
 			case "drop":
 				this.#drop(command.link);
 				return;

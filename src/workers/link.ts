@@ -24,11 +24,15 @@ export type Decoder = {
 	/** Takes ownership of `chunk`. */
 	push(chunk: Buffer): void;
 	end(): void;
+	watchTranscript?(path: string, afterStep: number): void;
+	unwatchTranscript?(): void;
 };
 
 export type DecoderFactory = (sink: {
 	event(event: AgyEvent): void;
 	reject(reason: RejectReason, byteLength: number, sample: string): void;
+	/** Sends what did not come with a chunk. */
+	flush(): void;
 }) => Decoder;
 
 type Rejected = { count: number; byteLength: number; readonly reason: RejectReason; readonly sample: string };
@@ -43,6 +47,7 @@ export class Link {
 	/** Of stdout and stderr. */
 	#openOutputs = 2;
 	#inputEnding = false;
+	#heldTurnEnd: AgyEvent | null = null;
 	#rejected: Rejected | null = null;
 	#paused = false;
 	#state: "open" | "ended" | "closed" = "open";
@@ -54,8 +59,9 @@ export class Link {
 		this.#id = id;
 		this.#outbox = outbox;
 		this.#decoder = createDecoder({
-			event: (event) => outbox.event(id, event),
+			event: (event) => this.#report(event),
 			reject: (reason, byteLength, sample) => this.#noteRejected(reason, byteLength, sample),
+			flush: () => outbox.flush(),
 		});
 		outbox.addLink(id);
 	}
@@ -93,6 +99,14 @@ export class Link {
 		this.#pipes.get("stdin")?.end();
 	}
 
+	watchTranscript(path: string, afterStep: number): void {
+		this.#decoder.watchTranscript?.(path, afterStep);
+	}
+
+	unwatchTranscript(): void {
+		this.#decoder.unwatchTranscript?.();
+	}
+
 	/** Main has consumed everything up to frame `seq`. */
 	acknowledge(seq: number): void {
 		this.#outbox.acknowledge(this.#id, seq);
@@ -104,6 +118,7 @@ export class Link {
 
 	close(): void {
 		this.#state = "closed";
+		this.unwatchTranscript();
 		for (const socket of this.#pipes.values()) socket.destroy();
 		this.#outbox.removeLink(this.#id);
 	}
@@ -135,6 +150,31 @@ export class Link {
 		if (first.length > 0) this.#reportStderr(first);
 	}
 
+	/**
+	 * A turn's end waits until what stderr holds at this moment has been read: a notice there can change what it means,
+	 * and the two pipes have no order between them.
+	 */
+	#report(event: AgyEvent): void {
+		this.#releaseTurnEnd();
+		if (event.kind !== "turn-end") {
+			this.#outbox.event(this.#id, event);
+			return;
+		}
+		this.#heldTurnEnd = event;
+		// Twice: the first may come before the pipes have been looked at again.
+		setImmediate(() =>
+			setImmediate(() => {
+				this.#releaseTurnEnd();
+				this.#endChunk(0);
+			}),
+		);
+	}
+
+	#releaseTurnEnd(): void {
+		if (this.#heldTurnEnd && this.#state !== "closed") this.#outbox.event(this.#id, this.#heldTurnEnd);
+		this.#heldTurnEnd = null;
+	}
+
 	#decode(chunk: Buffer): void {
 		if (this.#state !== "open") return;
 		this.#bytesIn += chunk.length;
@@ -159,6 +199,7 @@ export class Link {
 
 	#endOutput(): void {
 		if (--this.#openOutputs > 0 || this.#state !== "open") return;
+		this.#releaseTurnEnd();
 		this.#state = "ended";
 		this.#outbox.message({ kind: "output-ended", link: this.#id });
 		this.#outbox.flush();

@@ -43,7 +43,7 @@ describe("pi -p", () => {
 		expect(sandbox.runs().slice(1)).toMatchObject([{ prompts: ["three"] }, { prompts: ["four"] }]);
 		const conversation = "c0ffee00-0000-4000-8000-000000000001"; // the simulator's first
 		for (const { argv } of sandbox.runs().slice(1)) expect(argv.join(" ")).toContain(`--conversation ${conversation}`);
-		expect(JSON.parse(sandbox.read(`sim/conversations/${conversation}.json`)).numTurns).toBe(4);
+		expect(JSON.parse(sandbox.read(`sim/antigravity-cli/conversations/${conversation}.json`)).numTurns).toBe(4);
 		expect([first, second, third].map((pi) => [pi.exit?.code, pi.stderr])).toEqual([
 			[0, ""],
 			[0, ""],

@@ -140,6 +140,16 @@ describe("the version", () => {
 		});
 	});
 
+	test.each([
+		["1.1.99", false],
+		["1.2.0", true],
+		["1.2.7", true],
+		["2.0.0", true],
+	])("%s tells whether agy names itself before it reads a prompt: %s", async (version, namesItselfFirst) => {
+		const path = writeScript(folder.at("agy"), `echo ${version}`);
+		expect(await find(path)).toMatchObject({ namesItselfFirst });
+	});
+
 	test("is asked once while the file is the same, also by several at once", async () => {
 		const path = writeScript(folder.at("agy"), `echo run >> ${folder.at("runs")}; echo 1.2.9`);
 		await Promise.all([find(path), find(path)]);

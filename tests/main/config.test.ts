@@ -27,8 +27,12 @@ describe("without any setting", () => {
 			turnTimeoutMin: null,
 			inactivityTimeoutMin: 5,
 			agent: null,
+			systemPrompt: true,
+			digest: false,
 			extraArgs: [],
 			debug: false,
+			prices: {},
+			geminiDir: join(homedir(), ".gemini"),
 			dataDir: folder.at("pi-agy"),
 			provenance: {},
 			problems: [],
@@ -69,6 +73,9 @@ describe("each setting, from the environment and from the file", () => {
 		["agent", "AGY_AGENT", "reviewer", "reviewer", "writer", "writer"],
 		["extraArgs", "AGY_EXTRA_ARGS", " --sandbox  --x=1 ", ["--sandbox", "--x=1"], ["--with space"], ["--with space"]],
 		["debug", "AGY_DEBUG", "1", true, true, true],
+		["systemPrompt", "AGY_SYSTEM_PROMPT", "off", false, false, false],
+		["digest", "AGY_DIGEST", "on", true, true, true],
+		["geminiDir", "AGY_GEMINI_DIR", "/srv/gemini", "/srv/gemini", "~/gemini", join(homedir(), "gemini")],
 	];
 
 	test.each(ROWS)("%s: %s", (name, variable, inEnv, fromEnv, inFile, fromFile) => {
@@ -138,6 +145,26 @@ describe("a value that is not understood is named, and the default applies", () 
 
 	test("each is named", () => {
 		expect(load({ AGY_MODE: "x", AGY_DEBUG: "y" }, { agent: 1 }).problems).toHaveLength(3);
+	});
+});
+
+describe("prices", () => {
+	test.each<[string, unknown, unknown]>([
+		[
+			"of both directions, with the cache at the input's price",
+			{ m: { input: 1, output: 10 } },
+			{ m: { input: 1, output: 10, cacheRead: 1 } },
+		],
+		[
+			"with one for the cache",
+			{ m: { input: 1, output: 10, cacheRead: 0.1 } },
+			{ m: { input: 1, output: 10, cacheRead: 0.1 } },
+		],
+		["of half a model", { m: { input: 1 }, n: null, o: { input: "1", output: 2 } }, {}],
+		["that are a text", "free", {}],
+		["that are null", null, {}],
+	])("%s", (_name, prices, expected) => {
+		expect(load({}, { prices }).prices).toStrictEqual(expected);
 	});
 });
 

@@ -156,6 +156,21 @@ describe("the slug for a model and a thinking level", () => {
 	});
 });
 
+test("the prices of the settings are pi's costs; a model without one costs nothing", () => {
+	const catalog = new Catalog(
+		[
+			{ slug: "a", name: "A" },
+			{ slug: "b", name: "B" },
+		],
+		true,
+	);
+	const costs = catalog.toPiModels({ a: { input: 1, output: 2, cacheRead: 0.5 } }).map(({ cost }) => cost);
+	expect(costs).toStrictEqual([
+		{ input: 1, output: 2, cacheRead: 0.5, cacheWrite: 0 },
+		{ input: 0, output: 0, cacheRead: 0, cacheWrite: 0 },
+	]);
+});
+
 describe("the kept list", () => {
 	const folder = new Folder();
 	let registry: ProcessRegistry;
@@ -175,7 +190,7 @@ describe("the kept list", () => {
 
 	function refresh(script: string, config = configOf(), signal = new AbortController().signal) {
 		const path = writeScript(folder.at("agy"), `[ "$1" = models ] || exit 9\n${script}`);
-		const binary: Binary = { path, version: "1.2.9", fingerprint: "", warning: null };
+		const binary: Binary = { path, version: "1.2.9", fingerprint: "", namesItselfFirst: true, warning: null };
 		return new ModelCache(store, registry).refresh(binary, config, signal);
 	}
 

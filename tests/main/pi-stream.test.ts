@@ -42,7 +42,6 @@ describe("blocks", () => {
 			{ type: "toolCall", ...call("2") },
 			{ type: "text", text: "c" },
 		]);
-		expect(stream.toolCallCount).toBe(2);
 	});
 
 	test("text after the end of a block is a block of its own", () => {
@@ -143,9 +142,10 @@ describe("the end", () => {
 });
 
 describe("usage", () => {
-	test("adds up over the calls of a message; the context is that of the last one", () => {
+	test("adds up over the calls of a message; the context figure is another thing", () => {
 		message.stream.addUsage({ input: 12_000, output: 40, thinking: 25, cacheRead: 0 });
 		message.stream.addUsage({ input: 900, output: 30, thinking: 10, cacheRead: 11_500 });
+		message.stream.setContextTokens(12_400);
 		message.stream.done("stop");
 		expect(message.end?.usage).toMatchObject({
 			input: 12_900,
@@ -153,7 +153,7 @@ describe("usage", () => {
 			reasoning: 35,
 			cacheRead: 11_500,
 			cacheWrite: 0,
-			totalTokens: 900 + 11_500 + 30,
+			totalTokens: 12_400,
 		});
 	});
 
@@ -169,12 +169,33 @@ describe("usage", () => {
 		expect(message.end?.usage).toMatchObject({ input: 0, output: 0, totalTokens: 12_430 });
 	});
 
-	test("the context of a call is not overwritten", () => {
-		message.stream.addUsage(usage({ input: 10, output: 2 }));
+	test("the context is that of the last call", () => {
 		message.stream.setContextTokens(99);
+		message.stream.addUsage(usage({ input: 10, output: 2 }));
+		message.stream.setContextTokens(12);
 		message.stream.done("stop");
 		expect(message.end?.usage.totalTokens).toBe(12);
 	});
+
+	test.each([
+		["above what pi has left of it is that", 80_000, 3_000],
+		["below it stands", 2_000, 2_000],
+	])("a context %s, after pi has compacted", (_name, tokens, shown) => {
+		message.stream.capContext(3_000);
+		message.stream.setContextTokens(tokens);
+		message.stream.done("stop");
+		expect(message.end?.usage.totalTokens).toBe(shown);
+	});
+});
+
+test("the message is known by when it was asked for, and whether anything was written", () => {
+	expect(message.stream.isEmpty).toBe(true);
+	message.stream.start();
+	expect(message.stream.isEmpty).toBe(true);
+	message.stream.thinking("hm");
+	expect(message.stream.isEmpty).toBe(false);
+	message.stream.done("stop");
+	expect(message.end?.timestamp).toBe(message.stream.timestamp);
 });
 
 test("the message names the conversation, the model and the provider", () => {
@@ -199,13 +220,13 @@ test("whatever is called in whatever order, the contract holds", () => {
 		(m) => m.stream.toolCall(call("1")),
 		(m) => m.stream.addUsage(usage({ input: 1 })),
 		(m) => m.stream.fail("error", "x"),
-		(m) => m.stream.done(m.stream.toolCallCount > 0 ? "toolUse" : "stop"),
+		(m) => m.stream.done(m.toolCalls.length > 0 ? "toolUse" : "stop"),
 	);
 	fc.assert(
 		fc.property(fc.array(anyAct, { maxLength: 20 }), (acts) => {
 			const any = new PiMessage();
 			for (const act of acts) act(any);
-			any.stream.done(any.stream.toolCallCount > 0 ? "toolUse" : "stop");
+			any.stream.done(any.toolCalls.length > 0 ? "toolUse" : "stop");
 			expect(any.problems()).toStrictEqual([]);
 		}),
 	);

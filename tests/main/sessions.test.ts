@@ -1,8 +1,8 @@
 import { writeFileSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { JsonStore } from "../../src/main/json-store.ts";
-import { SessionBindings, type SessionKey } from "../../src/main/sessions.ts";
+import { type Binding, SessionBindings, type SessionKey } from "../../src/main/sessions.ts";
 import { Folder } from "../support/folder.ts";
 
 const folder = new Folder();
@@ -22,16 +22,24 @@ const key = (more: Partial<SessionKey> = {}): SessionKey => ({
 	cwd: "/srv/demo",
 	...more,
 });
+const binding = (conversationId: string, more: Partial<Binding> = {}): Binding => ({
+	conversationId,
+	told: { count: 2, hash: "abc" },
+	undelivered: [],
+	instructions: "",
+	usage: null,
+	...more,
+});
 const file = async () => JSON.parse(await readFile(folder.at("sessions.json"), "utf8"));
 
 describe("a binding", () => {
 	test("is found at once, and by the next pi", async () => {
 		const bindings = open();
 		expect(await bindings.find(key())).toBeNull();
-		bindings.bind(key(), "c1");
-		expect(await bindings.find(key())).toBe("c1");
+		bindings.bind(key(), binding("c1"));
+		expect(await bindings.find(key())).toMatchObject(binding("c1"));
 		await bindings.settled();
-		expect(await open().find(key())).toBe("c1");
+		expect(await open().find(key())).toMatchObject(binding("c1"));
 	});
 
 	test.each([
@@ -40,7 +48,7 @@ describe("a binding", () => {
 		["another workspace", { cwd: "/srv/other" }],
 	])("is none for %s", async (_name, other) => {
 		const bindings = open();
-		bindings.bind(key(), "c1");
+		bindings.bind(key(), binding("c1"));
 		await bindings.settled();
 		expect(await bindings.find(key(other))).toBeNull();
 		expect(await open().find(key(other))).toBeNull();
@@ -48,25 +56,44 @@ describe("a binding", () => {
 
 	test("is replaced by a later one", async () => {
 		const bindings = open();
-		bindings.bind(key(), "c1");
-		bindings.bind(key(), "c2");
+		bindings.bind(key(), binding("c1"));
+		bindings.bind(key(), binding("c2"));
 		await bindings.settled();
-		expect([await bindings.find(key()), await open().find(key())]).toStrictEqual(["c2", "c2"]);
+		for (const seen of [bindings, open()]) expect(await seen.find(key())).toMatchObject(binding("c2"));
 	});
 
-	test("that is the same is not written again", async () => {
+	test("keeps what agy was told, what it was not, its instructions and its counters", async () => {
+		const whole = binding("c1", {
+			told: { count: 12, hash: "h" },
+			undelivered: ["Use tabs.", "And é 😀."],
+			instructions: "i",
+			usage: { input: 1, output: 2, thinking: 3, cacheRead: 4 },
+		});
 		const bindings = open();
-		bindings.bind(key(), "c1");
+		bindings.bind(key(), whole);
 		await bindings.settled();
-		writeFileSync(folder.at("sessions.json"), "{}");
-		bindings.bind(key(), "c1");
+		expect(await open().find(key())).toMatchObject(whole);
+	});
+
+	test("that changes many times at once is written once or twice, and last as it is", async () => {
+		const store = new JsonStore(folder.at("sessions.json"));
+		let writes = 0;
+		const update = store.update.bind(store);
+		store.update = (change) => {
+			writes++;
+			return update(change);
+		};
+		const bindings = new SessionBindings(store, (error) => errors.push(error));
+		for (let count = 1; count <= 50; count++)
+			bindings.bind(key(), binding("c1", { told: { count, hash: `h${count}` } }));
 		await bindings.settled();
-		expect(await file()).toStrictEqual({});
+		expect(writes).toBeLessThanOrEqual(2);
+		expect(await open().find(key())).toMatchObject({ told: { count: 50, hash: "h50" } });
 	});
 
 	test("can be undone, also one of an earlier pi", async () => {
 		const earlier = open();
-		earlier.bind(key(), "c1");
+		earlier.bind(key(), binding("c1"));
 		await earlier.settled();
 		const bindings = open();
 		bindings.unbind(key());
@@ -77,10 +104,10 @@ describe("a binding", () => {
 
 	test("of one pi wins over what another wrote meanwhile, and both are kept", async () => {
 		const [one, two] = [open(), open()];
-		one.bind(key({ sessionId: "a" }), "ca");
-		two.bind(key({ sessionId: "b" }), "cb");
+		one.bind(key({ sessionId: "a" }), binding("ca"));
+		two.bind(key({ sessionId: "b" }), binding("cb"));
 		await Promise.all([one.settled(), two.settled()]);
-		expect(await one.find(key({ sessionId: "b" }))).toBe("cb");
+		expect(await one.find(key({ sessionId: "b" }))).toMatchObject(binding("cb"));
 		expect(Object.keys((await file()).sessions).toSorted()).toStrictEqual(["stream-json:a", "stream-json:b"]);
 	});
 });
@@ -89,7 +116,7 @@ describe("the file", () => {
 	test("keeps what a later version wrote", async () => {
 		await writeFile(folder.at("sessions.json"), '{"later":1}');
 		const bindings = open();
-		bindings.bind(key(), "c1");
+		bindings.bind(key(), binding("c1"));
 		await bindings.settled();
 		expect(await file()).toMatchObject({ later: 1, version: 1 });
 	});
@@ -105,21 +132,46 @@ describe("the file", () => {
 		expect(await open().find(key())).toBeNull();
 	});
 
+	test.each([
+		["damage", { undelivered: "x", instructions: 1, usage: { input: 1 } }, {}],
+		["some texts among other things", { undelivered: ["a", 1, null, "b"] }, { undelivered: ["a", "b"] }],
+		["half of its counters", { usage: { input: 1, output: 2, thinking: 3, cacheRead: "4" } }, {}],
+	])("with %s beside a conversation keeps what can be read", async (_name, more, kept) => {
+		const sessions = { "stream-json:s1": { ...binding("c1"), cwd: "/srv/demo", ...more } };
+		await writeFile(folder.at("sessions.json"), JSON.stringify({ sessions }));
+		expect(await open().find(key())).toMatchObject(
+			binding("c1", { undelivered: [], instructions: "", usage: null, ...kept }),
+		);
+	});
+
+	test.each([
+		["nothing", undefined],
+		["damage", { count: "2", hash: "abc" }],
+		["a count alone", { count: 2 }],
+	])(
+		"with %s in place of what the conversation was told holds no binding: nothing can be proven",
+		async (_name, told) => {
+			const sessions = { "stream-json:s1": { ...binding("c1"), cwd: "/srv/demo", told } };
+			await writeFile(folder.at("sessions.json"), JSON.stringify({ sessions }));
+			expect(await open().find(key())).toBeNull();
+		},
+	);
+
 	test("holds the newest five hundred", async () => {
 		const sessions = Object.fromEntries(
 			Array.from({ length: 510 }, (_, index) => [
 				`stream-json:old-${index}`,
-				{ conversationId: `c${index}`, cwd: "/srv/demo", boundAtMs: index },
+				{ ...binding(`c${index}`), cwd: "/srv/demo", boundAtMs: index },
 			]),
 		);
 		await writeFile(folder.at("sessions.json"), JSON.stringify({ sessions }));
 		const bindings = open();
-		bindings.bind(key(), "c1");
+		bindings.bind(key(), binding("c1"));
 		await bindings.settled();
 		const kept = (await file()).sessions;
 		expect(Object.keys(kept)).toHaveLength(500);
-		expect(await open().find(key())).toBe("c1");
-		expect(await open().find(key({ sessionId: "old-509" }))).toBe("c509");
+		expect(await open().find(key())).toMatchObject(binding("c1"));
+		expect(await open().find(key({ sessionId: "old-509" }))).toMatchObject(binding("c509"));
 		expect(await open().find(key({ sessionId: "old-10" }))).toBeNull();
 	});
 });
@@ -130,9 +182,18 @@ test("a disk that cannot be written is reported, and the binding stands for this
 	const bindings = new SessionBindings(new JsonStore(folder.at("in-the-way", "sessions.json")), (error) =>
 		seen.push(error),
 	);
-	bindings.bind(key(), "c1");
+	bindings.bind(key(), binding("c1"));
 	await bindings.settled();
 	await new Promise(setImmediate);
 	expect(seen).toHaveLength(1);
-	expect(await bindings.find(key())).toBe("c1");
+	expect(await bindings.find(key())).toMatchObject(binding("c1"));
+	await rm(folder.at("in-the-way"));
+	bindings.bind(key({ sessionId: "s2" }), binding("c2"));
+	await bindings.settled();
+	expect(seen).toHaveLength(1);
+	const later = new SessionBindings(new JsonStore(folder.at("in-the-way", "sessions.json")), (error) =>
+		seen.push(error),
+	);
+	expect(await later.find(key({ sessionId: "s2" }))).toMatchObject(binding("c2"));
+	expect(await later.find(key())).toMatchObject(binding("c1"));
 });

@@ -70,6 +70,21 @@ test("a time longer than setTimeout takes is waited for in full", () => {
 	expect(fired).toBe(1);
 });
 
+test("tells how long nothing has touched it, running or not", () => {
+	const timer = makeTimer(0);
+	timer.start();
+	vi.advanceTimersByTime(70);
+	expect(timer.idleMs).toBe(70);
+	timer.touch();
+	vi.advanceTimersByTime(30);
+	expect(timer.idleMs).toBe(30);
+	timer.stop();
+	vi.advanceTimersByTime(5);
+	expect(timer.idleMs).toBe(35);
+	timer.start();
+	expect(timer.idleMs).toBe(0);
+});
+
 describe("a pause", () => {
 	test("does not count", () => {
 		const timer = makeTimer(100);
@@ -107,6 +122,18 @@ describe("a pause", () => {
 		vi.advanceTimersByTime(60);
 		timer.pause();
 		timer.start();
+		vi.advanceTimersByTime(99);
+		expect(fired).toBe(0);
+		vi.advanceTimersByTime(1);
+		expect(fired).toBe(1);
+	});
+
+	test("of what was stopped and is resumed gives the whole time", () => {
+		const timer = makeTimer(100);
+		timer.start();
+		vi.advanceTimersByTime(60);
+		timer.stop();
+		timer.resume();
 		vi.advanceTimersByTime(99);
 		expect(fired).toBe(0);
 		vi.advanceTimersByTime(1);

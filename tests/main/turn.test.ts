@@ -2,6 +2,7 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { AgyEvent } from "../../src/shared/events.ts";
+import { MAX_SILENCE_EXTENSIONS, WITHHELD_AFTER_MS, WITHHELD_IDLE_AFTER_MS } from "../../src/shared/limits.ts";
 import {
 	failedTool,
 	modelCall,
@@ -61,6 +62,7 @@ const HAPPENINGS = {
 	"lane lost": (stage) => stage.link.end(LOST),
 	abort: (stage) => stage.turn.abort(),
 	silence: () => void vi.advanceTimersByTime(5 * MINUTE_MS),
+	"a withheld answer": (stage) => stage.link.print({ kind: "withheld-answer", step: 5, text: "b" }),
 	"a long time": (stage) => {
 		for (let minute = 0; minute < 20; minute++) {
 			stage.link.send({ kind: "stderr", link: 1, text: "." });
@@ -91,8 +93,9 @@ const TABLE: Readonly<Record<Happening, readonly [string, string, string]>> = {
 	exit: ["ended: crashed", "untold: crashed", "untold: crashed"],
 	"lane lost": ["ended: crashed", "untold: crashed", "untold: crashed"],
 	abort: ["ended: cancelled", "untold: cancelled", "untold: cancelled"],
-	silence: ["ended: timed-out", "parked", "parked"],
-	"a long time": ["ended: timed-out", "parked", "parked"],
+	silence: ["ended: timed-out", "untold: timed-out", "parked"],
+	"a long time": ["ended: timed-out", "untold: timed-out", "parked"],
+	"a withheld answer": ["ended: still-running", "held", "held"],
 };
 
 describe.each(Object.keys(TABLE) as Happening[])("%s", (happening) => {
@@ -109,7 +112,7 @@ describe.each(Object.keys(TABLE) as Happening[])("%s", (happening) => {
 		HAPPENINGS[happening](stage);
 		await stage.pass();
 		expect(stage.state).toBe(to);
-		expect(stage.verdicts.length).toBe(/ended|untold/.test(to) ? 1 : 0);
+		expect(stage.ends.length).toBe(/ended|untold/.test(to) ? 1 : 0);
 		if (to !== "streaming") expect(stage.message.problems()).toStrictEqual([]);
 		stage.turn.abort();
 		expect(vi.getTimerCount()).toBe(0);
@@ -183,6 +186,7 @@ describe("the text of the result", () => {
 		["it says something else: none of it", [text("Hello.")], "Hi.", "Hello."],
 		["it is shorter than what was streamed: none of it", [text("Hi there.")], "Hi", "Hi there."],
 		["it is empty", [text("Hi.")], "", "Hi."],
+		["it is a line end and nothing was streamed: nothing", [thinking("hm")], "\n", ""],
 	] as const)("%s", (_name, streamed, response, expected) => {
 		const stage = new TurnStage();
 		stage.link.print(...streamed, turnEnd({ text: response }));
@@ -273,7 +277,7 @@ describe("cards", () => {
 		await stage.pass();
 		expect(stage.link.isHeldBack).toBe(true);
 		expect(stage.text).toBe("");
-		for (let message = 0; message < 3 && stage.verdicts.length === 0; message++) {
+		for (let message = 0; message < 3 && stage.ends.length === 0; message++) {
 			await stage.runCalls();
 			stage.resume();
 			await stage.pass();
@@ -288,7 +292,7 @@ describe("cards", () => {
 		await stage.runCalls();
 		stage.resume();
 		stage.link.print(tool(3, "done"));
-		expect(stage.message.end?.usage).toMatchObject({ input: 0, totalTokens: 1_120 });
+		expect(stage.message.end?.usage).toMatchObject({ input: 0, totalTokens: 1_100 });
 		stage.turn.abort();
 	});
 
@@ -343,7 +347,7 @@ describe("what the user says while pi runs a call", () => {
 		expect(stage.state).toBe("ended: complete");
 	});
 
-	test("several times is sent together", async () => {
+	test("several times is sent one by one, each when the one before is answered", async () => {
 		const stage = new TurnStage();
 		stage.link.print(tool(2, "done"));
 		await stage.runCalls();
@@ -352,37 +356,58 @@ describe("what the user says while pi runs a call", () => {
 		await stage.runCalls();
 		stage.resume("Two.");
 		stage.link.print(END);
-		expect(stage.link.followUps).toStrictEqual(["One.\n\nTwo.\n"]);
-		stage.turn.abort();
+		expect(stage.link.followUps).toStrictEqual(["One.\n"]);
+		stage.link.print(text("To one.", 7), END);
+		expect(stage.link.followUps).toStrictEqual(["One.\n", "Two.\n"]);
+		expect(stage.state).toBe("streaming");
+		stage.link.print(text("To two.", 9), END);
+		expect(stage.text).toBe("To one.To two.");
+		expect(stage.ends).toMatchObject([{ verdict: { kind: "complete" }, undelivered: [] }]);
 	});
 
 	test.each([
 		["agy fails", (stage: TurnStage) => stage.link.print(turnEnd({ status: "ERROR", error: "something new" }))],
-		["agy says OK in place of SUCCESS", (stage: TurnStage) => stage.link.print(text("a"), turnEnd({ status: "OK" }))],
 		["agy exits", (stage: TurnStage) => stage.link.end(EXIT)],
 		["the lane is lost", (stage: TurnStage) => stage.link.end(LOST)],
 		["the turn is aborted", (stage: TurnStage) => stage.turn.abort()],
 		["agy falls silent", () => void vi.advanceTimersByTime(5 * MINUTE_MS)],
-	])("is sent or said to be undelivered when %s", async (_name, happen) => {
+		["an answer is withheld", (stage: TurnStage) => stage.link.print({ kind: "withheld-answer", step: 5, text: "b" })],
+	])("is reported as undelivered when %s", async (_name, happen) => {
 		const stage = new TurnStage();
 		stage.link.print(tool(2, "done"));
 		await stage.runCalls();
 		stage.resume("Use tabs.");
 		happen(stage);
-		const isSent = stage.link.followUps.join().includes("Use tabs.");
-		expect(isSent).not.toBe(stage.message.end?.errorMessage?.includes("Use tabs.") === true);
-		stage.turn.abort();
+		expect(stage.link.followUps).toStrictEqual([]);
+		expect(stage.ends).toMatchObject([{ undelivered: ["Use tabs."] }]);
 	});
 
-	test("is said to be undelivered when agy had ended before", async () => {
+	test("and was sent is not reported, whatever comes of it", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "done"));
+		await stage.runCalls();
+		stage.resume("One.");
+		stage.link.print(tool(3, "done"));
+		await stage.runCalls();
+		stage.resume("Two.");
+		stage.link.print(text("a"), turnEnd({ status: "OK" }));
+		stage.link.end(EXIT);
+		expect(stage.link.followUps).toStrictEqual(["One.\n"]);
+		expect(stage.ends).toMatchObject([{ verdict: { kind: "crashed" }, undelivered: ["Two."] }]);
+	});
+
+	test("goes to nobody when agy had ended before; the message says how", async () => {
 		const stage = new TurnStage();
 		stage.link.print(tool(2, "active"));
 		stage.link.end(EXIT);
 		expect(await stage.runCalls()).toBe(true);
+		expect(stage.turn.isUntold).toBe(true);
 		stage.resume("Use tabs.");
 		expect(stage.message.end).toMatchObject({ stopReason: "error" });
 		expect(stage.message.end?.errorMessage).toContain("exited with code 1");
-		expect(stage.message.end?.errorMessage).toContain("Not delivered to agy: Use tabs.");
+		expect(stage.turn.isUntold).toBe(false);
+		expect(stage.link.followUps).toStrictEqual([]);
+		expect(stage.ends).toHaveLength(1);
 		expect(stage.messages.flatMap((message) => message.problems())).toStrictEqual([]);
 	});
 });
@@ -421,6 +446,135 @@ describe("time", () => {
 		expect(stage.message.end?.errorMessage).toContain("20 minutes");
 	});
 
+	test("both clocks go on while it is agy that a card waits for", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "active"));
+		for (let minute = 0; minute < 19; minute++) {
+			vi.advanceTimersByTime(MINUTE_MS);
+			stage.link.send({ kind: "stderr", link: 1, text: "." });
+		}
+		expect(stage.state).toBe("parked");
+		vi.advanceTimersByTime(MINUTE_MS);
+		expect(stage.state).toBe("untold: timed-out");
+		await stage.runCalls();
+		expect(stage.resume().end?.errorMessage).toContain("20 minutes");
+	});
+
+	test("both stand still from the moment the last step of the cards has ended", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(2, "active"), tool(3, "active"));
+		vi.advanceTimersByTime(4 * MINUTE_MS);
+		stage.link.print(tool(3, "done"));
+		vi.advanceTimersByTime(4 * MINUTE_MS);
+		stage.link.print(tool(2, "done"));
+		vi.advanceTimersByTime(1_000 * MINUTE_MS);
+		expect(stage.state).toBe("parked");
+		await stage.runCalls();
+		stage.resume();
+		vi.advanceTimersByTime(5 * MINUTE_MS - 1);
+		expect(stage.state).toBe("streaming");
+		vi.advanceTimersByTime(1);
+		expect(stage.message.end?.errorMessage).toContain("5 minutes");
+	});
+
+	describe("of silence is given again while a step of agy runs and something is seen to run", () => {
+		const runs = (is: boolean) => {
+			const stage = new TurnStage();
+			stage.link.runningCommands = () => is;
+			return stage;
+		};
+		const passSilence = async (stage: TurnStage) => {
+			vi.advanceTimersByTime(5 * MINUTE_MS);
+			await stage.pass();
+		};
+
+		test("twelve times, and anew after a sign of life", async () => {
+			const stage = new TurnStage({ turnTimeoutMin: 0 });
+			stage.link.runningCommands = () => true;
+			stage.link.print(tool(2, "active"));
+			for (let extension = 0; extension < MAX_SILENCE_EXTENSIONS; extension++) await passSilence(stage);
+			expect(stage.state).toBe("parked");
+			stage.link.send({ kind: "stderr", link: 1, text: "." });
+			for (let extension = 0; extension < MAX_SILENCE_EXTENSIONS; extension++) await passSilence(stage);
+			expect(stage.state).toBe("parked");
+			await passSilence(stage);
+			expect(stage.state).toBe("untold: timed-out");
+		});
+
+		test.each<[string, boolean, (stage: TurnStage) => void]>([
+			["with no step", true, (stage) => stage.link.print(text("a"))],
+			["when its step has ended", true, (stage) => stage.link.print(tool(2, "active"), tool(2, "done"), text("a"))],
+			["when nothing runs", false, (stage) => stage.link.print(tool(2, "active"))],
+		])("not %s", async (_name, isRunning, happen) => {
+			const stage = runs(isRunning);
+			stage.display = { as: "line" };
+			happen(stage);
+			await passSilence(stage);
+			expect(stage.state).toBe("ended: timed-out");
+		});
+
+		test("not when the look fails", async () => {
+			const stage = new TurnStage();
+			stage.link.runningCommands = () => Promise.reject(new Error("ps is missing"));
+			stage.link.print(tool(2, "active"));
+			await passSilence(stage);
+			expect(stage.state).toBe("untold: timed-out");
+		});
+
+		/** A look at the processes that takes until the test lets it end. */
+		function slowLook() {
+			const stage = new TurnStage({ turnTimeoutMin: 0 });
+			let answer: (isRunning: boolean) => void = () => {};
+			stage.link.runningCommands = () =>
+				new Promise((resolve) => {
+					answer = resolve;
+				});
+			stage.link.print(tool(2, "active"));
+			vi.advanceTimersByTime(5 * MINUTE_MS);
+			return { stage, endLook: (isRunning: boolean) => answer(isRunning) };
+		}
+
+		test.each([true, false])(
+			"a turn that ended during the look stays ended (something runs: %s)",
+			async (isRunning) => {
+				const { stage, endLook } = slowLook();
+				await stage.pass();
+				stage.turn.abort();
+				endLook(isRunning);
+				await stage.pass();
+				expect(vi.getTimerCount()).toBe(0);
+				expect(stage.ends).toHaveLength(1);
+			},
+		);
+
+		test.each([true, false])(
+			"the clock of a turn that waits for pi since the look stands (something runs: %s)",
+			async (isRunning) => {
+				const { stage, endLook } = slowLook();
+				await stage.pass();
+				stage.link.print(tool(2, "done"));
+				endLook(isRunning);
+				await stage.pass();
+				vi.advanceTimersByTime(1_000 * MINUTE_MS);
+				await stage.pass();
+				expect(stage.state).toBe("parked");
+				stage.turn.abort();
+			},
+		);
+
+		test("a sign of life during the look gives the whole time", async () => {
+			const { stage, endLook } = slowLook();
+			await stage.pass();
+			stage.link.send({ kind: "stderr", link: 1, text: "." });
+			endLook(false);
+			await stage.pass();
+			vi.advanceTimersByTime(5 * MINUTE_MS - 1);
+			await stage.pass();
+			expect(stage.state).toBe("parked");
+			stage.turn.abort();
+		});
+	});
+
 	test("both limits can be off", () => {
 		const stage = new TurnStage({ inactivityTimeoutMin: 0, turnTimeoutMin: 0 });
 		expect(vi.getTimerCount()).toBe(0);
@@ -428,6 +582,254 @@ describe("time", () => {
 		expect(stage.state).toBe("streaming");
 		stage.turn.abort();
 	});
+});
+
+describe("an answer that agy holds back", () => {
+	const WATCH = (afterStep: number) => ({ path: "/brain/c0ffee.jsonl", afterStep });
+
+	/** A turn that has been silent for `ms` since it printed these. */
+	async function silentFor(ms: number, ...events: readonly AgyEvent[]): Promise<TurnStage> {
+		const stage = new TurnStage();
+		stage.link.conversationId = "c0ffee";
+		stage.display = { as: "hidden" };
+		stage.link.print(...events);
+		vi.advanceTimersByTime(ms);
+		return stage;
+	}
+
+	test("is looked for when a step runs and agy is silent, behind the turn's last request", async () => {
+		const stage = await silentFor(WITHHELD_AFTER_MS - 1, { ...notice, step: 1 }, tool(4, "active"), text("a", 5));
+		expect(stage.link.watches).toStrictEqual([]);
+		vi.advanceTimersByTime(1);
+		expect(stage.link.watches).toStrictEqual([WATCH(4)]);
+		stage.turn.abort();
+		expect(stage.link.watches).toStrictEqual([WATCH(4), null]);
+	});
+
+	test("is looked for later when no step runs", async () => {
+		const stage = await silentFor(WITHHELD_IDLE_AFTER_MS - 1, tool(4, "active"), tool(4, "done"), text("a", 5));
+		expect(stage.link.watches).toStrictEqual([]);
+		vi.advanceTimersByTime(WITHHELD_AFTER_MS);
+		expect(stage.link.watches).toStrictEqual([WATCH(4)]);
+		stage.turn.abort();
+	});
+
+	test.each<[string, readonly AgyEvent[]]>([
+		["before agy did anything", [ready]],
+		["in a turn of text alone", [text("a", 5)]],
+	])("is not looked for %s", async (_name, events) => {
+		const stage = await silentFor(4 * MINUTE_MS, ...events);
+		expect(stage.link.watches).toStrictEqual([]);
+		stage.turn.abort();
+		expect(vi.getTimerCount()).toBe(0);
+	});
+
+	test("is not looked for in a conversation that agy has not named", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(4, "active"));
+		vi.advanceTimersByTime(4 * MINUTE_MS);
+		expect(stage.link.watches).toStrictEqual([]);
+		stage.turn.abort();
+	});
+
+	test.each<[string, (stage: TurnStage) => void]>([
+		["an event", (stage) => stage.link.print(text("b", 5))],
+		["a word on stderr", (stage) => stage.link.send({ kind: "stderr", link: 1, text: "." })],
+	])("is not looked for any more after %s, until agy is silent again", async (_name, happen) => {
+		const stage = await silentFor(WITHHELD_AFTER_MS, tool(4, "active"));
+		happen(stage);
+		expect(stage.link.watches).toStrictEqual([WATCH(4), null]);
+		vi.advanceTimersByTime(WITHHELD_AFTER_MS);
+		expect(stage.link.watches).toStrictEqual([WATCH(4), null, WATCH(4)]);
+		stage.turn.abort();
+	});
+
+	test.each([
+		["nothing of it was printed", [], "The server is up.\n", "The server is up.\n"],
+		["it was printed", [text("The server is up.\n", 5)], "The server is up.\n", "The server is up.\n"],
+		["its beginning was printed", [text("The server", 5)], "The server is up.\n", "The server is up.\n"],
+		["another text came before", [text("Starting. ", 3)], "The server is up.\n", "Starting. The server is up.\n"],
+		["the same text came before", [text("Up.", 3)], "Up.", "Up.Up."],
+	] as const)(
+		"ends the turn well, said once, and the process ends by itself: %s",
+		async (_name, printed, answer, expected) => {
+			const stage = await silentFor(WITHHELD_AFTER_MS, tool(4, "active"), ...printed);
+			stage.link.print({ kind: "withheld-answer", step: 5, text: answer });
+			expect(stage.text).toBe(expected);
+			expect(stage.message.end?.stopReason).toBe("stop");
+			expect(stage.message.thinking).toContain("still running in the background");
+			expect(stage.ends).toMatchObject([
+				{ verdict: { kind: "still-running", process: "drain", keepsConversation: true } },
+			]);
+			expect(stage.message.problems()).toStrictEqual([]);
+			expect(vi.getTimerCount()).toBe(0);
+		},
+	);
+
+	test("ends a turn with open cards in a message of its own", async () => {
+		const stage = new TurnStage();
+		stage.link.print(tool(4, "active"));
+		stage.link.print({ kind: "withheld-answer", step: 5, text: "Up." });
+		expect(stage.state).toBe("held");
+		expect(await stage.runCalls()).toBe(true);
+		expect([...stage.outcomes.values()]).toMatchObject([{ state: "background" }]);
+		stage.resume();
+		await stage.pass();
+		expect(stage.text).toBe("Up.");
+		expect(stage.state).toBe("ended: still-running");
+	});
+});
+
+describe("a prompt that agy has not read", () => {
+	const DROPPED = turnEnd({ status: "SUCCESS" });
+
+	test.each<[string, (stage: TurnStage) => void, "same" | "fresh"]>([
+		["a process that served before exits at once", (stage) => stage.link.end(EXIT), "same"],
+		["agy reports success without having done anything", (stage) => stage.link.print(ready, DROPPED), "fresh"],
+		["it does so with a line end for an answer", (stage) => stage.link.print(ready, turnEnd({ text: "\n" })), "fresh"],
+	])("is offered to be sent again: %s", (_name, happen, retry) => {
+		const stage = new TurnStage();
+		stage.link.turns = 2;
+		stage.takesRetry = true;
+		happen(stage);
+		expect(stage.offers).toMatchObject([{ retry }]);
+		expect(stage.ends).toMatchObject([{ wasRead: false }]);
+		expect(stage.message.types).toStrictEqual(["start"]);
+		expect(stage.completed).toStrictEqual([]);
+		expect(vi.getTimerCount()).toBe(0);
+	});
+
+	test("fails where the offer is not taken", () => {
+		const stage = new TurnStage();
+		stage.link.turns = 2;
+		stage.link.end(EXIT);
+		expect(stage.offers).toHaveLength(1);
+		expect(stage.message.end).toMatchObject({ stopReason: "error" });
+	});
+
+	test.each<[string, (stage: TurnStage) => void]>([
+		["a process of this turn exits", (stage) => stage.link.end(EXIT)],
+		["there was thinking", (stage) => stage.link.print(thinking("hm"), DROPPED)],
+		["there was a model call", (stage) => stage.link.print(modelCall(), DROPPED)],
+		["there was text", (stage) => stage.link.print(text("a"), DROPPED)],
+		["there was a step that is not shown", (stage) => stage.link.print(tool(2, "done"), DROPPED)],
+		["the user stopped it", (stage) => stage.turn.abort()],
+		["agy was silent", () => void vi.advanceTimersByTime(5 * MINUTE_MS)],
+		["the lane was lost", (stage) => stage.link.end(LOST)],
+		["agy failed", (stage) => stage.link.print(turnEnd({ status: "ERROR", error: "UNAVAILABLE (code 503)" }))],
+	])("is not offered when %s", (_name, happen) => {
+		const stage = new TurnStage();
+		stage.display = { as: "hidden" };
+		stage.takesRetry = true;
+		happen(stage);
+		expect(stage.offers).toStrictEqual([]);
+		expect(stage.ends).toHaveLength(1);
+		expect(stage.message.end).not.toBeNull();
+	});
+
+	test.each<[string, AgyEvent, boolean]>([
+		["agy's introduction", ready, false],
+		["something unknown", unknown, false],
+		["the prompt as a step", notice, true],
+		["text", text("a"), true],
+		["a step", tool(2, "active"), true],
+	])("after %s it was read: %s", (_name, event, wasRead) => {
+		const stage = new TurnStage();
+		stage.display = { as: "hidden" };
+		stage.link.print(event);
+		stage.turn.abort();
+		expect(stage.ends).toMatchObject([{ wasRead }]);
+	});
+});
+
+describe("what a turn cost", () => {
+	const COUNTERS = { input: 1_000, output: 200, thinking: 50, cacheRead: 5_000 };
+	const BEFORE = { input: 900, output: 150, thinking: 40, cacheRead: 4_000 };
+	const usageOf = (stage: TurnStage) => stage.message.end?.usage;
+
+	test("is what its steps said, whatever agy's counters say", () => {
+		const stage = new TurnStage({ usageBefore: BEFORE });
+		stage.link.print(
+			text("a"),
+			modelCall({ input: 7, output: 3, thinking: 1, cacheRead: 2 }),
+			turnEnd({ usage: COUNTERS }),
+		);
+		expect(usageOf(stage)).toMatchObject({ input: 7, output: 3, reasoning: 1, cacheRead: 2, totalTokens: 9 });
+		expect(stage.ends).toMatchObject([{ counters: COUNTERS }]);
+	});
+
+	test("is the difference of agy's counters when the steps said nothing", () => {
+		const stage = new TurnStage({ usageBefore: BEFORE });
+		stage.link.print(text("a"), modelCall(), turnEnd({ usage: COUNTERS }));
+		expect(usageOf(stage)).toMatchObject({ input: 100, output: 50, reasoning: 10, cacheRead: 1_000, totalTokens: 0 });
+	});
+
+	test("is nothing when the counters before are unknown, or went back", () => {
+		const unknownBefore = new TurnStage({ usageBefore: null });
+		const wentBack = new TurnStage({ usageBefore: { input: 9_999, output: 9_999, thinking: 9_999, cacheRead: 9_999 } });
+		for (const stage of [unknownBefore, wentBack]) {
+			stage.link.print(text("a"), turnEnd({ usage: COUNTERS }));
+			expect(usageOf(stage)).toMatchObject({ input: 0, output: 0, cacheRead: 0 });
+		}
+	});
+
+	test("is counted once over several answers of one turn", async () => {
+		const stage = new TurnStage({ usageBefore: BEFORE });
+		stage.link.print(tool(2, "done"));
+		await stage.runCalls();
+		stage.resume("Use tabs.");
+		stage.link.print(text("a", 3), turnEnd({ usage: COUNTERS }));
+		stage.link.print(text("b", 5), turnEnd({ usage: { ...COUNTERS, input: 1_300 } }));
+		expect(usageOf(stage)).toMatchObject({ input: 400, output: 50, cacheRead: 1_000 });
+	});
+
+	test("is known up to the last answer, also of a turn that was cut off after it", async () => {
+		const stage = new TurnStage({ usageBefore: BEFORE });
+		stage.link.print(tool(2, "done"));
+		await stage.runCalls();
+		stage.resume("Use tabs.");
+		stage.link.print(text("a", 3), turnEnd({ usage: COUNTERS }), text("b", 5));
+		stage.turn.abort();
+		expect(stage.ends).toMatchObject([{ counters: COUNTERS }]);
+	});
+
+	test("shows thinking as a row of each call", () => {
+		const stage = new TurnStage();
+		const usage = { input: 1, output: 30, thinking: 25, cacheRead: 0 };
+		stage.link.print(
+			text("a"),
+			{ kind: "model-call", step: 1, usage, durationMs: 1_904 },
+			{ kind: "model-call", step: 2, usage },
+			{ kind: "model-call", step: 3, usage: { ...usage, thinking: 0 }, durationMs: 5 },
+			END,
+		);
+		expect(stage.message.end?.content).toStrictEqual([
+			{ type: "text", text: "a" },
+			{ type: "thinking", thinking: "Thought for 1.9 s, 25 tokens." },
+			{ type: "thinking", thinking: "Thought: 25 tokens." },
+		]);
+	});
+});
+
+test("a turn that took too long says what it did and where to go on", async () => {
+	const stage = new TurnStage();
+	stage.link.conversationId = "c0ffee";
+	stage.display = { as: "hidden" };
+	stage.link.print(
+		text("a"),
+		tool(2, "active"),
+		tool(2, "done"),
+		tool(2, "done"),
+		tool(3, "done", { name: "view_file" }),
+	);
+	stage.link.print(tool(4, "active"), tool(4, "done"), tool(5, "active"));
+	vi.advanceTimersByTime(5 * MINUTE_MS);
+	await stage.pass();
+	expect(stage.message.end?.errorMessage).toBe(
+		"The turn is out of budget: agy said nothing for 5 minutes. The answer above is incomplete. " +
+			"Until then it ran: run_command (2), view_file. The conversation c0ffee is kept; your next prompt resumes it. " +
+			"The limit is AGY_INACTIVITY_TIMEOUT_MIN.",
+	);
 });
 
 describe("hooks of other extensions", () => {
@@ -440,7 +842,7 @@ describe("hooks of other extensions", () => {
 		const stage = new TurnStage({}, hooks);
 		stage.link.print(notice, text("a"), tool(2, "done"));
 		await stage.runCalls();
-		stage.resume(null, hooks);
+		stage.resume("", hooks);
 		stage.link.print(text("b"), END);
 		expect(order).toStrictEqual(["response", "notice", "text", "tool", "response", "text", "turn-end"]);
 	});
@@ -457,7 +859,7 @@ describe("hooks of other extensions", () => {
 		stage.link.print(text("c"), END);
 		expect(stage.text).toBe("");
 		expect(stage.link.isHeldBack).toBe(true);
-		while (stage.verdicts.length === 0) await stage.pass();
+		while (stage.ends.length === 0) await stage.pass();
 		expect(stage.text).toBe("abc");
 		expect(stage.message.problems()).toStrictEqual([]);
 	});
@@ -500,12 +902,15 @@ const anyPlay = fc.record({
 	response: anyResponse,
 	withHooks: fc.boolean(),
 	endsInFrame: fc.boolean(),
+	isRetried: fc.boolean(),
+	commandsRun: fc.boolean(),
 });
 
 test("whatever happens in whatever order, nothing is lost, doubled or left open", async () => {
+	const seen = new Map<string, number>();
 	await fc.assert(
-		fc.asyncProperty(anyPlay, async ({ acts, ending, response, withHooks, endsInFrame }) => {
-			const play = new TurnPlay(withHooks);
+		fc.asyncProperty(anyPlay, async ({ acts, ending, response, withHooks, endsInFrame, isRetried, commandsRun }) => {
+			const play = new TurnPlay({ withHooks, isRetried, commandsRun });
 			const { stage } = play;
 			for (const act of acts) await play.act(act);
 			if (!endsInFrame) play.sendFrame();
@@ -513,13 +918,21 @@ test("whatever happens in whatever order, nothing is lost, doubled or left open"
 			await play.playOut();
 
 			// One verdict, one end per message, balanced blocks, and all messages but the last end with cards.
-			expect(stage.verdicts).toHaveLength(1);
+			expect(stage.ends).toHaveLength(1);
+			const verdict = stage.ends[0]?.verdict;
+			seen.set(verdict?.kind ?? "", (seen.get(verdict?.kind ?? "") ?? 0) + 1);
 			expect(stage.messages.flatMap((message) => message.problems())).toStrictEqual([]);
 			const stopReasons = stage.messages.map((message) => message.end?.stopReason);
 			expect(stopReasons.slice(0, -1).filter((reason) => reason !== "toolUse")).toStrictEqual([]);
+			expect(stopReasons.at(-1)).toBe(verdict?.stop);
+
+			// What agy is known to have said are the messages that were completed.
+			const completed = stage.messages.filter(({ end }) => end?.stopReason === "toolUse" || end?.stopReason === "stop");
+			expect(stage.completed).toStrictEqual(completed.map(({ stream }) => stream));
 
 			// All text, in order, once; of a turn that was cut off, a beginning of it.
-			if (ending === "abort" || ending === "silence") expect(play.expected.startsWith(stage.text)).toBe(true);
+			const isCutOff = verdict?.kind === "cancelled" || verdict?.kind === "timed-out";
+			if (isCutOff) expect(play.expected.startsWith(stage.text)).toBe(true);
 			else expect(stage.text).toBe(play.expected);
 
 			// Every card that pi ran came to something; every step that ended has said so on one card.
@@ -528,24 +941,33 @@ test("whatever happens in whatever order, nothing is lost, doubled or left open"
 			const callIds = parked.flatMap((message) => message.toolCalls.map(({ id }) => id));
 			expect(new Set(callIds).size).toBe(callIds.length);
 			if (isPatient) expect([...stage.outcomes.keys()].toSorted()).toStrictEqual(callIds.toSorted());
-			if (isPatient && ending === "result") {
+			if (isPatient && ending === "result" && !isCutOff) {
 				const shown = [...stage.outcomes.values()].map(({ output }) => output);
 				for (const output of play.outputs) expect(shown.filter((other) => other === output)).toHaveLength(1);
 			}
 
-			// What the user said was sent once, or is named in the error.
-			const heard = stage.link.followUps.join("") + (stage.message.end?.errorMessage ?? "");
+			// What the user said was sent once, or is reported as undelivered.
+			const heard = stage.link.followUps.join("") + (stage.ends[0]?.undelivered.join("") ?? "");
 			for (const words of play.said) expect(heard.split(words)).toHaveLength(2);
+
+			// Nothing runs on: no timer, no look at the transcript, no offer to send again what was answered.
 			expect(vi.getTimerCount()).toBe(0);
+			expect(stage.link.watches.at(-1) ?? null).toBeNull();
+			if (stage.text !== "") expect(stage.offers).toStrictEqual([]);
 		}),
-		{ numRuns: 500 },
+		{ numRuns: 800 },
 	);
+	// The plays reach these ends, or they prove little.
+	for (const kind of ["complete", "failed", "cancelled", "crashed", "timed-out", "still-running"]) {
+		expect([kind, seen.get(kind) ?? 0]).toStrictEqual([kind, expect.toSatisfy((count: number) => count > 10)]);
+	}
 });
 
 async function finish(play: TurnPlay, ending: Ending, response: Parameters<TurnPlay["printResult"]>[0]): Promise<void> {
 	const { stage } = play;
 	if (ending === "result") return play.printResult(response, "SUCCESS");
 	if (ending === "failed-result") return play.printResult("nothing", "ERROR");
+	if (ending === "withheld") return play.printWithheld(response);
 	play.sendFrame();
 	switch (ending) {
 		case "exit":
@@ -557,6 +979,7 @@ async function finish(play: TurnPlay, ending: Ending, response: Parameters<TurnP
 		case "silence":
 			await stage.pass();
 			vi.advanceTimersByTime(5 * MINUTE_MS);
-			if (stage.verdicts.length === 0) stage.turn.abort(); // It is parked: silence does not count.
+			await stage.pass();
+			if (stage.ends.length === 0) stage.turn.abort(); // It is parked, or a command runs.
 	}
 }

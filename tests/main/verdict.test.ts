@@ -27,7 +27,12 @@ function exited(more: Partial<TurnEvidence>): TurnEvidence {
 const STATUSES: readonly Row[] = [
 	["SUCCESS with text", evidence(), "complete", "stop"],
 	["SUCCESS with text that was only streamed", evidence({ result: turnEnd() }), "complete", "stop"],
-	["SUCCESS with text that is only in the result", bareEvidence({ text: "Hi.\n" }), "complete", "stop"],
+	[
+		"SUCCESS with text that is only in the result",
+		bareEvidence({ text: "Hi.\n" }, { sawText: true }),
+		"complete",
+		"stop",
+	],
 	["OK", evidence({ result: turnEnd({ status: "OK", text: "Hi." }) }), "complete", "stop"],
 	["SUCCESS after work without a word", evidence({ result: turnEnd(), sawText: false }), "complete", "stop"],
 	["SUCCESS without anything: dropped", bareEvidence({}), "empty", "error"],
@@ -63,8 +68,8 @@ const STATUSES: readonly Row[] = [
 	],
 	["SUCCESS with a warning", evidence({ stderr: 'warning: conversation "x" not found\n' }), "complete", "stop"],
 	["SUCCESS with exit 3", evidence({ exit: { code: 3, signal: null } }), "complete", "stop"],
-	["CANCELED", evidence({ result: turnEnd({ status: "CANCELED" }) }), "cancelled", "aborted"],
-	["CANCELLED", evidence({ result: turnEnd({ status: "CANCELLED" }) }), "cancelled", "aborted"],
+	["CANCELED", evidence({ result: turnEnd({ status: "CANCELED" }) }), "cancelled", "error"],
+	["CANCELLED", evidence({ result: turnEnd({ status: "CANCELLED" }) }), "cancelled", "error"],
 	["INTERRUPTED", failedStatus("INTERRUPTED"), "failed", "error"],
 	["INVALID", failedStatus("INVALID"), "failed", "error"],
 	["WAITING", failedStatus("WAITING"), "failed", "error"],
@@ -84,6 +89,12 @@ const STATUSES: readonly Row[] = [
 	[
 		"ERROR that copies a tool's error, without an answer",
 		bareEvidence({ status: "ERROR", error: FETCH_FAILED }, { sawOutput: true, toolErrors: [FETCH_FAILED] }),
+		"failed",
+		"error",
+	],
+	[
+		"ERROR without a word, with a full answer and a tool that failed without a word",
+		evidence({ result: turnEnd({ status: "ERROR", text: "Hi." }), toolErrors: [""] }),
 		"failed",
 		"error",
 	],
@@ -152,7 +163,13 @@ const ERRORS: readonly Row[] = (
 
 const ENDS: readonly Row[] = [
 	["the user stopped it", evidence({ cause: "aborted", result: null }), "cancelled", "aborted"],
-	["agy was interrupted", failed("interrupted"), "cancelled", "aborted"],
+	["agy was interrupted", failed("interrupted"), "interrupted", "error"],
+	[
+		"an answer stands while a command still runs",
+		evidence({ cause: "withheld-answer", result: null, leftToolsRunning: true }),
+		"still-running",
+		"stop",
+	],
 	[
 		"a text about something interrupted is no interruption",
 		failed("the download was interrupted by the server"),
@@ -208,6 +225,16 @@ const ENDS: readonly Row[] = [
 		"error",
 	],
 	[
+		"an error line on stdout in place of a frame",
+		exited({
+			sawOutput: false,
+			sawText: false,
+			rejected: { reason: "not-json", sample: "error: authentication required" },
+		}),
+		"auth",
+		"error",
+	],
+	[
 		"noise before a crash in the middle",
 		exited({ rejected: { reason: "not-json", sample: "Opening in existing browser session." } }),
 		"crashed",
@@ -243,6 +270,8 @@ test("every kind of verdict stands in a table above", () => {
 		"context-overflow": true,
 		"input-rejected": true,
 		failed: true,
+		interrupted: true,
+		"still-running": true,
 		crashed: true,
 		"hook-failed": true,
 		"no-protocol": true,
@@ -314,10 +343,37 @@ describe("what pi makes of the message", () => {
 
 describe("what is kept", () => {
 	test.each(ALL)("%s", (_name, given, kind) => {
-		const { keepsProcess, keepsConversation } = judge(given);
+		const { process, keepsConversation } = judge(given);
 		expect(keepsConversation).toBe(kind !== "empty");
-		if (kind === "complete") expect(keepsProcess).toBe(true);
-		else if (kind !== "denied") expect(keepsProcess).toBe(false);
+		expect(process).toBe(kind === "complete" ? "keep" : kind === "still-running" ? "drain" : "close");
+	});
+});
+
+describe("what may be sent again", () => {
+	const RETRIED: readonly (readonly [string, TurnEvidence, Verdict["retry"]])[] = [
+		["a prompt that agy dropped", bareEvidence({}), "fresh"],
+		[
+			"one that a process which served before never took",
+			exited({ isReused: true, sawOutput: false, sawText: false }),
+			"same",
+		],
+		["not one of a process that was made for it", exited({ sawOutput: false, sawText: false }), null],
+		["not one that anything came of", exited({ isReused: true, sawText: false }), null],
+		[
+			"not one that was answered with a known error",
+			exited({ isReused: true, sawOutput: false, sawText: false, stderr: "error: authentication required\n" }),
+			null,
+		],
+		["not one of a lost lane", evidence({ cause: "lane-lost", result: null, isReused: true, sawOutput: false }), null],
+		["not one that agy reported as denied", bareEvidence({ deniedActions: [{ action: "x", displayName: "" }] }), null],
+	];
+
+	test.each(RETRIED)("%s", (_name, given, retry) => {
+		expect(judge(given).retry).toBe(retry);
+	});
+
+	test.each(ALL.filter(([, , kind]) => kind !== "empty"))("nothing of these: %s", (_name, given) => {
+		expect(judge(given).retry).toBeNull();
 	});
 });
 
@@ -332,16 +388,16 @@ test.each([
 		}),
 	],
 ])("a process whose tools still run takes no other prompt after %s", (_name, given) => {
-	expect(judge(given)).toMatchObject({ kind: "complete", keepsProcess: false, keepsConversation: true });
+	expect(judge(given)).toMatchObject({ kind: "complete", process: "close", keepsConversation: true });
 });
 
 describe("what is said", () => {
-	test.each(ALL.filter(([, , kind]) => kind !== "complete"))("%s: something", (_name, given) => {
+	test.each(ALL.filter(([, , , stop]) => stop !== "stop"))("%s: something", (_name, given) => {
 		expect(judge(given).summary).toMatch(/\S.*\.$/);
 	});
 
-	test("nothing when all is well", () => {
-		expect(judge(evidence())).toMatchObject({ summary: "", detail: "" });
+	test.each(ALL.filter(([, , , stop]) => stop === "stop"))("%s: nothing", (_name, given) => {
+		expect(judge(given)).toMatchObject({ summary: "", detail: "" });
 	});
 
 	test.each([
@@ -361,6 +417,27 @@ describe("what is said", () => {
 			"use RunCommand and",
 		],
 		["which limit was hit", evidence({ cause: "silent", result: null, timeoutMin: 5 }), "nothing for 5 minutes"],
+		[
+			"what was done until then, and where to go on",
+			evidence({
+				cause: "too-long",
+				result: null,
+				timeoutMin: 20,
+				toolCounts: new Map([
+					["run_command", 3],
+					["view_file", 1],
+				]),
+				conversationId: "c0ffee",
+			}),
+			"The answer above is incomplete. Until then it ran: run_command (3), view_file. The conversation c0ffee is kept;",
+		],
+		["that the conversation of a crash goes on", exited({}), "The next prompt resumes the conversation."],
+		[
+			"what an interruption left",
+			evidence({ result: turnEnd({ status: "ERROR", error: "interrupted" }) }),
+			"incomplete",
+		],
+		["what agy cancelled by itself", failedStatus("CANCELED"), "Send the prompt again."],
 		["one minute", evidence({ cause: "too-long", result: null, timeoutMin: 1 }), "longer than 1 minute."],
 		["seconds", evidence({ cause: "silent", result: null, timeoutMin: 0.05 }), "nothing for 3 seconds"],
 		["how agy ended", exited({ exit: { code: 3, signal: null } }), "exited with code 3"],

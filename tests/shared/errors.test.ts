@@ -25,10 +25,10 @@ describe("AgyError", () => {
 
 describe("the plain form", () => {
 	test("brings an error of ours over a thread with every field", () => {
-		const error = new AgyError("turn-timeout", "Too long.", { details: { minutes: 20 } });
+		const error = new AgyError("lane-down", "It stays down.", { details: { crashes: 3 } });
 		const arrived = fromPlainError(decode(encode(toPlainError(error))) as never, "worker-crashed");
 		expect(arrived).toBeInstanceOf(AgyError);
-		expect(arrived).toMatchObject({ code: "turn-timeout", message: "Too long.", details: { minutes: 20 } });
+		expect(arrived).toMatchObject({ code: "lane-down", message: "It stays down.", details: { crashes: 3 } });
 		expect(arrived.stack).toBe(error.stack);
 	});
 

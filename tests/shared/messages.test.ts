@@ -42,6 +42,7 @@ const EVENTS = {
 	},
 	notice: { kind: "notice", step: 4, type: "checkpoint", usage: { input: 400, output: 8, thinking: 0, cacheRead: 0 } },
 	unknown: { kind: "unknown", what: "step-type", name: "hologram" },
+	"withheld-answer": { kind: "withheld-answer", step: 5, text: "The server is up.\n" },
 	"turn-end": {
 		kind: "turn-end",
 		status: "SUCCESS",
@@ -75,6 +76,8 @@ const COMMANDS = {
 	write: { kind: "write", link: 1, text: '{"event":"user","message":{"role":"user","content":"Hi"}}\n' },
 	"end-input": { kind: "end-input", link: 1 },
 	ack: { kind: "ack", link: 1, seq: 7 },
+	"watch-transcript": { kind: "watch-transcript", link: 1, path: "/home/u/transcript.jsonl", afterStep: 4 },
+	"unwatch-transcript": { kind: "unwatch-transcript", link: 1 },
 	drop: { kind: "drop", link: 1 },
 } satisfies ExampleOf<LaneCommand>;
 

@@ -139,7 +139,7 @@ describe("several processes", () => {
 		const heir = agy.start({ more });
 		expect((await heir.ask("mine now")).conversation_id).toBe(conversation_id);
 		await heir.finish();
-		expect(agy.read(`presence/${conversation_id}.lock`)).toBeUndefined();
+		expect(agy.read(`antigravity-cli/presence/${conversation_id}.lock`)).toBeUndefined();
 	});
 });
 
@@ -147,7 +147,7 @@ describe("state folder", () => {
 	it("holds a transcript of prompts and answers", async () => {
 		const run = agy.start();
 		const { conversation_id } = await run.ask("note this");
-		const path = `brain/${conversation_id}/.system_generated/logs/transcript.jsonl`;
+		const path = `antigravity-cli/brain/${conversation_id}/.system_generated/logs/transcript.jsonl`;
 		const rows = (agy.read(path) ?? "")
 			.trim()
 			.split("\n")

@@ -14,7 +14,7 @@ describe("end of stdin", () => {
 		const run = agy.start();
 		expect(await run.finish()).toEqual({ code: 0, signal: null });
 		expect(run.events.map((event) => event.event)).toEqual(["init"]);
-		expect(agy.read(`conversations/${run.events[0]?.conversation_id}.json`)).toBeDefined();
+		expect(agy.read(`antigravity-cli/conversations/${run.events[0]?.conversation_id}.json`)).toBeDefined();
 	});
 
 	it("when idle: exit 0 and no more lines", async () => {

@@ -63,7 +63,7 @@ describe("MCP", () => {
 		expect(result.denied_actions).toEqual([{ action: "mcp", display_name: "CallMcpTool" }]);
 		expect(mcpEvents()).not.toContain("call");
 
-		agy.write("settings.json", { permissions: { allow: ["mcp(calc/*)"] } });
+		agy.write("antigravity-cli/settings.json", { permissions: { allow: ["mcp(calc/*)"] } });
 		const allowed = agy.start({ scenario: "mcp-call" });
 		expect((await allowed.ask('add {"a":1,"b":1}')).response).toBe("2");
 	});

@@ -205,7 +205,7 @@ describe("tools", () => {
 
 	it("image: no output, the file lies in the brain folder", async () => {
 		const { result } = await play("image");
-		const path = join(agy.home, "brain", result.conversation_id, "pixel.png");
+		const path = join(agy.home, "antigravity-cli", "brain", result.conversation_id, "pixel.png");
 		expect(existsSync(path)).toBe(true);
 		expect(result.response).toContain(path);
 	});

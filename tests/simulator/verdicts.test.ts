@@ -52,7 +52,9 @@ describe("statuses", () => {
 		await agy.reached("parked");
 		expect(run.results).toEqual([]);
 		const id = run.events[0]?.conversation_id;
-		expect(agy.read(`brain/${id}/.system_generated/logs/transcript.jsonl`)).toContain("The parked answer.");
+		expect(agy.read(`antigravity-cli/brain/${id}/.system_generated/logs/transcript.jsonl`)).toContain(
+			"The parked answer.",
+		);
 	});
 });
 

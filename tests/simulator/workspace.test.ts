@@ -15,7 +15,7 @@ describe("workspace and modes", () => {
 
 	it("is the scratch folder without --add-dir, whatever init.cwd says", async () => {
 		const run = agy.start({ scenario: showWorkspace });
-		expect((await run.ask("where?")).response).toBe(join(agy.home, "scratch"));
+		expect((await run.ask("where?")).response).toBe(join(agy.home, "antigravity-cli", "scratch"));
 		expect(run.events[0]?.init?.cwd).toBe(realpathSync(agy.workspace));
 	});
 
@@ -31,7 +31,7 @@ describe("workspace and modes", () => {
 	it("plan mode writes a plan and then edits the workspace all the same", async () => {
 		const run = agy.start({ scenario: "plan", more: ["--mode", "plan", "--add-dir", agy.workspace] });
 		const { conversation_id } = await run.ask("change it");
-		expect(agy.read(`brain/${conversation_id}/implementation_plan.md`)).toContain("change it");
+		expect(agy.read(`antigravity-cli/brain/${conversation_id}/implementation_plan.md`)).toContain("change it");
 		expect(existsSync(join(agy.workspace, "hooked.txt"))).toBe(true);
 		const types = run.steps.map((step) => step.tool_name ?? step.step_type);
 		expect(types.filter((type) => type !== "agent_response")).toEqual([
@@ -76,7 +76,7 @@ describe("workspace and modes", () => {
 			false,
 		],
 	])("settings.json: %s", async (_name, settings, isWritten) => {
-		agy.write("settings.json", settings);
+		agy.write("antigravity-cli/settings.json", settings);
 		const run = agy.start({ scenario: "edits-file", more: ["--add-dir", agy.workspace] });
 		await run.ask("write");
 		expect(existsSync(join(agy.workspace, "agy-sim-was-here.txt"))).toBe(isWritten);
@@ -87,6 +87,6 @@ describe("workspace and modes", () => {
 		const run = agy.start({ more: ["--log-file", path] });
 		await run.finish();
 		expect(existsSync(path)).toBe(true);
-		expect(agy.read("log/cli.log")).toBeUndefined();
+		expect(agy.read("antigravity-cli/log/cli.log")).toBeUndefined();
 	});
 });

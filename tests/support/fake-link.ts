@@ -9,8 +9,14 @@ import type { AgyEvent } from "../../src/shared/events.ts";
 export class FakeLink {
 	readonly prompts: string[] = [];
 	readonly followUps: string[] = [];
+	/** Where the transcript was asked to be looked at, and behind which step; null once it is not any more. */
+	readonly watches: ({ readonly path: string; readonly afterStep: number } | null)[] = [];
 	conversationId: string | null = null;
+	model = "";
 	stderrTail = "";
+	turns = 0;
+	/** What the look at agy's processes comes to. */
+	runningCommands: () => boolean | Promise<boolean> = () => false;
 	/** Called with each further prompt of the turn, after it was taken. */
 	onFollowUp: () => void = () => {};
 	#consumer: LinkConsumer | null = null;
@@ -31,6 +37,7 @@ export class FakeLink {
 
 	submit(text: string, consumer: LinkConsumer): void {
 		this.prompts.push(text);
+		this.turns++;
 		this.#consumer = consumer;
 		this.#deliver();
 	}
@@ -38,6 +45,24 @@ export class FakeLink {
 	submitMore(text: string): void {
 		this.followUps.push(text);
 		this.onFollowUp();
+	}
+
+	watchTranscript(path: string, afterStep: number): void {
+		this.watches.push({ path, afterStep });
+	}
+
+	unwatchTranscript(): void {
+		this.watches.push(null);
+	}
+
+	async hasRunningCommands(): Promise<boolean> {
+		return this.runningCommands();
+	}
+
+	/** The turn is over. */
+	release(): void {
+		this.#consumer = null;
+		this.#queue = [];
 	}
 
 	/** agy prints; the events travel as one message. */

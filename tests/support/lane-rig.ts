@@ -3,6 +3,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../../src/main/config.ts";
+import { ConversationLocks } from "../../src/main/conversation-locks.ts";
 import { streamJsonEngine } from "../../src/main/engines/stream-json.ts";
 import { workerUrls } from "../../src/main/hub.ts";
 import { JsonStore } from "../../src/main/json-store.ts";
@@ -43,7 +44,8 @@ export class LaneRig {
 			maxDecodeLanes: 4, // on any machine
 			log: () => {},
 		});
-		this.links = new LinkPool(this.lanes, this.registry, this.registry.sweep());
+		const locks = new ConversationLocks(join(sandbox.agentDir, "pi-agy", "locks"));
+		this.links = new LinkPool(this.lanes, this.registry, locks, this.registry.sweep());
 	}
 
 	/** In the order of the real shutdown. */
@@ -86,6 +88,7 @@ export class LaneRig {
 			profile: {
 				bin: bin ?? (env.AGY_BIN as string),
 				cwd: workspace,
+				addDirs: [],
 				modelSlug: "gemini-3.8-flash-low",
 				mode: "default",
 				skipPermissions: true,

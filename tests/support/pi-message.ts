@@ -3,7 +3,7 @@ import type { AssistantMessage, AssistantMessageEvent, Model, ToolCall } from "@
 import { PiStream } from "../../src/main/pi-stream.ts";
 import { problemsOf } from "./pi-contract.ts";
 
-const MODEL: Model<string> = {
+export const MODEL: Model<string> = {
 	id: "gemini-3.8-flash",
 	name: "Gemini 3.8 Flash",
 	api: "agy",

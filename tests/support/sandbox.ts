@@ -69,6 +69,7 @@ export class Sandbox {
 			PI_CODING_AGENT_DIR: this.agentDir,
 			AGY_BIN: AGY_PATH,
 			AGY_SIM_HOME: this.simHome,
+			AGY_GEMINI_DIR: this.simHome,
 			AGY_SIM_SCENARIO: this.scenarioSetting(options.scenario ?? "echo"),
 			...options.env,
 		};
@@ -150,6 +151,13 @@ export class Sandbox {
 	/** Every prompt any agy was given, in order. */
 	prompts(): readonly string[] {
 		return this.journal("stdin").map((entry) => promptOf(String(entry.line)));
+	}
+
+	/** What stands in the files a prompt points to, in order. They are there while the pi session is. */
+	filesOf(prompt: string | undefined): readonly string[] {
+		return [...(prompt ?? "").matchAll(/is in the file (\/\S+\.md)[.,]/g)].map(([, path]) =>
+			readFileSync(path as string, "utf8"),
+		);
 	}
 
 	/** agy processes and their children that run now. */

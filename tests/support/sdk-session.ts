@@ -4,6 +4,10 @@ import {
 	type AgentSessionEvent,
 	createAgentSessionFromServices,
 	createAgentSessionServices,
+	type ExtensionFactory,
+	type ExtensionUIContext,
+	type JsonAgentSessionEvent,
+	type PromptOptions,
 	SessionManager,
 	SettingsManager,
 } from "@earendil-works/pi-coding-agent";
@@ -11,68 +15,119 @@ import antigravity from "../../src/main/extension.ts";
 import type { Hub } from "../../src/main/hub.ts";
 import { CONTRACT_VERSION } from "../../src/shared/limits.ts";
 import { guardiansOf } from "./process-table.ts";
-import type { Sandbox } from "./sandbox.ts";
-import { textOf } from "./transcript.ts";
+import type { AgyRun, Sandbox } from "./sandbox.ts";
+import { assistantMessages, textOf } from "./transcript.ts";
+
+export type SdkOptions = {
+	/** Default: the sandbox's workspace. */
+	readonly cwd?: string;
+	/** Default: pi's own settings. */
+	readonly settings?: Parameters<typeof SettingsManager.inMemory>[0];
+	/** Default: nothing is kept. */
+	readonly sessionManager?: SessionManager;
+	/** Beside the one under test. */
+	readonly extensions?: readonly ExtensionFactory[];
+};
 
 export class SdkSession {
 	readonly session: AgentSession;
+	readonly cwd: string;
+	/** What happened, in the form that transcript.ts reads. */
+	readonly records: JsonAgentSessionEvent[] = [];
+	/** What the user was told. */
+	readonly notices: string[] = [];
 	/** The text of all answers as it came. */
 	streamed = "";
 	readonly #sandbox: Sandbox;
+	#isClosed = false;
 
-	private constructor(session: AgentSession, sandbox: Sandbox) {
+	private constructor(session: AgentSession, sandbox: Sandbox, cwd: string) {
 		this.session = session;
+		this.cwd = cwd;
 		this.#sandbox = sandbox;
-		session.subscribe((event) => {
+		session.subscribe((event: AgentSessionEvent) => {
+			this.records.push(event as unknown as JsonAgentSessionEvent);
 			if (event.type !== "message_update" || event.assistantMessageEvent.type !== "text_delta") return;
 			this.streamed += event.assistantMessageEvent.delta;
 		});
 	}
 
 	/** The environment of the sandbox has to be the one of this process: see `enterSandbox`. */
-	static async open(sandbox: Sandbox): Promise<SdkSession> {
-		const { workspace: cwd, agentDir } = sandbox;
+	static async open(sandbox: Sandbox, options: SdkOptions = {}): Promise<SdkSession> {
+		const { agentDir } = sandbox;
+		const cwd = options.cwd ?? sandbox.workspace;
 		const services = await createAgentSessionServices({
 			cwd,
 			agentDir,
-			settingsManager: SettingsManager.inMemory(),
+			settingsManager: SettingsManager.inMemory(options.settings),
 			resourceLoaderOptions: {
 				noExtensions: true,
 				noSkills: true,
 				noContextFiles: true,
-				extensionFactories: [{ name: "antigravity", factory: antigravity }],
+				extensionFactories: [
+					{ name: "antigravity", factory: antigravity },
+					...(options.extensions ?? []).map((factory, index) => ({ name: `test-${index}`, factory })),
+				],
 			},
 		});
-		const model = services.modelRuntime.getModel("antigravity", "gemini-3.8-flash");
+		const { modelRuntime } = services;
+		const model = modelRuntime.getModel("antigravity", "gemini-3.8-flash") ?? modelRuntime.getModels("antigravity")[0];
 		if (!model) throw new Error("the provider is not registered");
 		const { session } = await createAgentSessionFromServices({
 			services,
-			sessionManager: SessionManager.inMemory(cwd),
+			sessionManager: options.sessionManager ?? SessionManager.inMemory(cwd),
 			model,
 		});
-		await session.bindExtensions({ mode: "print" });
-		return new SdkSession(session, sandbox);
+		const opened = new SdkSession(session, sandbox, cwd);
+		await session.bindExtensions({ mode: "rpc", uiContext: recordingUi(opened.notices) });
+		return opened;
 	}
 
 	/** A whole turn; the text of the answer, or its error. */
 	async ask(prompt: string): Promise<string> {
-		const errors: string[] = [];
-		const texts: string[] = [];
-		const forget = this.session.subscribe((event: AgentSessionEvent) => {
-			if (event.type !== "message_end" || event.message.role !== "assistant") return;
-			texts.push(textOf(event.message));
-			if (event.message.errorMessage) errors.push(event.message.errorMessage);
-		});
-		await this.session.prompt(prompt).finally(forget);
-		this.#sandbox.noteGuardians(guardiansOf(process.pid));
-		return errors.length > 0 ? `error: ${errors.join("; ")}` : texts.join("");
+		const messages = assistantMessages(await this.turn(prompt));
+		const errors = messages.flatMap((message) => message.errorMessage ?? []);
+		return errors.length > 0 ? `error: ${errors.join("; ")}` : messages.map(textOf).join("");
 	}
 
-	/** As a host ends a session. */
+	/** A whole turn; its records. */
+	async turn(prompt: string, options?: PromptOptions): Promise<readonly JsonAgentSessionEvent[]> {
+		const from = this.records.length;
+		await this.session.prompt(prompt, options);
+		this.#sandbox.noteGuardians(guardiansOf(process.pid));
+		return this.records.slice(from);
+	}
+
+	/** The agy processes that worked in this session's folder, in the order they started. */
+	runs(): readonly AgyRun[] {
+		return this.#sandbox.runs().filter((run) => run.argv[run.argv.indexOf("--add-dir") + 1] === this.cwd);
+	}
+
+	/** Everything they were told, in order. */
+	prompts(): readonly string[] {
+		return this.runs().flatMap((run) => run.prompts);
+	}
+
+	/** As a host ends a session. May be called twice. */
 	async close(): Promise<void> {
+		if (this.#isClosed) return;
+		this.#isClosed = true;
 		await this.session.extensionRunner.emit({ type: "session_shutdown", reason: "quit" });
 		this.session.dispose();
 	}
+}
+
+/** A screen that only notes what it is told. */
+function recordingUi(notices: string[]): ExtensionUIContext {
+	const nothing = () => {};
+	const screen: Partial<ExtensionUIContext> = {
+		notify: (text) => void notices.push(text),
+		setStatus: nothing,
+		setTitle: nothing,
+		setWidget: nothing,
+		setWorkingMessage: nothing,
+	};
+	return screen as ExtensionUIContext;
 }
 
 /** Makes the environment of this process the sandbox's. Returns the way back. */

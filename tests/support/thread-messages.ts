@@ -42,7 +42,11 @@ const anyEvent: fc.Arbitrary<AgyEvent> = fc.oneof(
 		permissionMode: anyText,
 		toolCount: fc.nat(),
 	}),
-	record({ kind: fc.constantFrom("text" as const, "thinking" as const), step: anyStep, text: anyText }),
+	record({
+		kind: fc.constantFrom("text" as const, "thinking" as const, "withheld-answer" as const),
+		step: anyStep,
+		text: anyText,
+	}),
 	optional({ kind: fc.constant("model-call" as const), step: anyStep, usage: anyUsage, durationMs: anyDuration }, [
 		"usage",
 		"durationMs",
@@ -128,8 +132,12 @@ export const anyMessage: fc.Arbitrary<LaneMessage> = fc.oneof(
 export const anyCommand: fc.Arbitrary<LaneCommand> = fc.oneof(
 	record({ kind: fc.constant("open" as const), link: anyLink, token: anyText }),
 	record({ kind: fc.constant("write" as const), link: anyLink, text: anyText }),
-	record({ kind: fc.constantFrom("end-input" as const, "drop" as const), link: anyLink }),
+	record({
+		kind: fc.constantFrom("end-input" as const, "unwatch-transcript" as const, "drop" as const),
+		link: anyLink,
+	}),
 	record({ kind: fc.constant("ack" as const), link: anyLink, seq: fc.nat() }),
+	record({ kind: fc.constant("watch-transcript" as const), link: anyLink, path: anyText, afterStep: anyStep }),
 );
 
 export function anyFrame<M>(message: fc.Arbitrary<M>) {

@@ -3,6 +3,7 @@
  * play knows what must come out of it.
  */
 import fc from "fast-check";
+import { vi } from "vitest";
 import { AgyError } from "../../src/shared/errors.ts";
 import type { AgyEvent, SubagentEvent, ToolEvent } from "../../src/shared/events.ts";
 import { failedTool, modelCall, notice, subagent, text, thinking, tool, turnEnd, unknown } from "./agy-events.ts";
@@ -26,10 +27,21 @@ export type Act =
 	| { readonly do: StepNews; readonly which: number }
 	/** Everything printed so far leaves as one frame; `pass` lets it have its effect. */
 	| { readonly do: "frame" | "pass" | "stderr" }
+	/** Nothing happens for so long. */
+	| { readonly do: "wait"; readonly minutes: number }
 	/** pi asks for the next message once its calls are run, or without waiting; the user may have said something. */
 	| { readonly do: "pi"; readonly says: boolean; readonly isImpatient: boolean };
 
-export type Ending = "result" | "failed-result" | "abort" | "exit" | "lane-lost" | "silence";
+export type Ending = "result" | "failed-result" | "abort" | "exit" | "lane-lost" | "silence" | "withheld";
+
+type PlayOptions = {
+	/** Other extensions have hooks, which take their time. */
+	readonly withHooks: boolean;
+	/** The prompt was sent before, to a process that was gone. */
+	readonly isRetried: boolean;
+	/** What agy started is seen to run. */
+	readonly commandsRun: boolean;
+};
 
 const just = <T extends string>(...names: T[]) => fc.constantFrom(...names).map((name) => ({ do: name }));
 
@@ -45,6 +57,10 @@ export const anyAct: fc.Arbitrary<Act> = fc.oneof(
 		}),
 	},
 	{
+		weight: 2,
+		arbitrary: fc.record({ do: fc.constant("wait" as const), minutes: fc.constantFrom(0.1, 0.5, 1, 2, 6) }),
+	},
+	{
 		weight: 5,
 		arbitrary: fc.record({
 			do: fc.constant("pi" as const),
@@ -55,7 +71,7 @@ export const anyAct: fc.Arbitrary<Act> = fc.oneof(
 );
 
 export const anyEnding = fc.constantFrom<Ending>(
-	...(["result", "result", "failed-result", "abort", "exit", "lane-lost", "silence"] as const),
+	...(["result", "result", "failed-result", "abort", "exit", "lane-lost", "silence", "withheld"] as const),
 );
 export const anyResponse = fc.constantFrom<Response>(
 	...(["all", "all and more", "last step", "last step and more", "nothing"] as const),
@@ -64,7 +80,17 @@ export const anyResponse = fc.constantFrom<Response>(
 export const EXIT = { exit: { code: 1, signal: null }, laneError: null };
 export const LOST = { exit: null, laneError: new AgyError("worker-crashed", "The worker thread crashed.") };
 
+/** A turn whose process was gone: nothing was done, and another turn takes its message over. */
+function failedAtOnce(): TurnStage {
+	const stage = new TurnStage();
+	stage.takesRetry = true;
+	stage.link.turns = 2;
+	stage.link.end(EXIT);
+	return stage;
+}
+
 export class TurnPlay {
+	/** The turn that is played. */
 	readonly stage: TurnStage;
 	/** What the user said meanwhile. */
 	readonly said: string[] = [];
@@ -80,9 +106,13 @@ export class TurnPlay {
 	#answer = "";
 	#lastText = { step: -1, text: "" };
 
-	constructor(withHooks: boolean) {
+	constructor({ withHooks, isRetried, commandsRun }: PlayOptions) {
 		this.#hooks = withHooks ? { onResponse: async () => {}, onEvent: async () => {} } : {};
-		this.stage = new TurnStage({}, this.#hooks);
+		this.stage = new TurnStage({}, this.#hooks, isRetried ? failedAtOnce() : null);
+		this.stage.link.conversationId = "c0ffee";
+		// The look takes a while, in which other things happen.
+		this.stage.link.runningCommands = () =>
+			new Promise((resolve) => setImmediate(() => setImmediate(() => setImmediate(resolve, commandsRun))));
 		this.stage.link.onFollowUp = () => {
 			this.#answer = "";
 			this.#lastText = { step: -1, text: "" };
@@ -103,6 +133,10 @@ export class TurnPlay {
 				this.sendFrame();
 				this.stage.link.send({ kind: "stderr", link: 1, text: "." });
 				return;
+			case "wait":
+				this.sendFrame();
+				vi.advanceTimersByTime(act.minutes * 60_000);
+				return this.stage.pass();
 			case "pi":
 				this.sendFrame();
 				await this.stage.pass();
@@ -124,6 +158,17 @@ export class TurnPlay {
 		const more = response.endsWith("more") ? "<more>" : "";
 		this.expected += more;
 		this.#frame.push(turnEnd({ text: base + more, status, error: status === "ERROR" ? "something new" : "" }));
+		this.sendFrame();
+	}
+
+	/** The answer of the last step, of which perhaps nothing was printed, as agy's transcript has it. */
+	printWithheld(response: Response): void {
+		const isPrinted = this.#lastText.step === this.#step && response !== "nothing";
+		if (!isPrinted) this.#step++;
+		const more = isPrinted && !response.endsWith("more") ? "" : "<withheld>";
+		this.expected += more;
+		const answer = `${isPrinted ? this.#lastText.text : ""}${more}`;
+		this.#frame.push({ kind: "withheld-answer", step: this.#step, text: answer });
 		this.sendFrame();
 	}
 
@@ -216,6 +261,6 @@ export class TurnPlay {
 	#resume(says: boolean): void {
 		const words = says ? `words ${this.said.length};` : null;
 		if (words !== null) this.said.push(words);
-		this.stage.resume(words, this.#hooks);
+		this.stage.resume(words ?? "", this.#hooks);
 	}
 }

@@ -1,6 +1,8 @@
 /** A turn on a stage of its own: a fake link in place of agy, and pi played by the test. */
+
+import type { PiStream } from "../../src/main/pi-stream.ts";
 import { type StepOutcome, Steps } from "../../src/main/steps.ts";
-import { type Segment, type StepDisplay, Turn, type TurnOptions } from "../../src/main/turn.ts";
+import { type Segment, type StepDisplay, Turn, type TurnEnd, type TurnOptions } from "../../src/main/turn.ts";
 import type { Verdict } from "../../src/main/verdict.ts";
 import { FakeLink } from "./fake-link.ts";
 import { PiMessage } from "./pi-message.ts";
@@ -10,31 +12,47 @@ type Hooks = Omit<Segment, "stream">;
 export const STEP_TOOL = "antigravity";
 
 export class TurnStage {
-	readonly link = new FakeLink();
-	readonly steps = new Steps();
+	readonly link: FakeLink;
+	readonly steps: Steps;
 	readonly messages: PiMessage[] = [];
-	readonly verdicts: Verdict[] = [];
+	readonly ends: TurnEnd[] = [];
 	readonly conversations: string[] = [];
+	/** The messages that agy is known to have said. */
+	readonly completed: PiStream[] = [];
+	/** The verdicts that came with the offer to send the prompt again. */
+	readonly offers: Verdict[] = [];
+	/** Takes the offer. */
+	takesRetry = false;
 	/** What pi's display tool got for each call that it ran. */
 	readonly outcomes = new Map<string, StepOutcome>();
 	readonly turn: Turn;
 	display: StepDisplay = { as: "card", tool: STEP_TOOL };
 
-	constructor(options: Partial<TurnOptions> = {}, hooks: Hooks = {}) {
+	/** `before` is a turn whose prompt is sent again: its message is taken over. */
+	constructor(options: Partial<TurnOptions> = {}, hooks: Hooks = {}, before: TurnStage | null = null) {
+		this.link = (options.link as unknown as FakeLink | undefined) ?? new FakeLink();
+		this.steps = before?.steps ?? new Steps();
 		this.turn = new Turn(
 			{
-				id: "agy-1",
+				id: before ? "agy-2" : "agy-1",
 				link: this.link.asLink,
 				steps: this.steps,
 				stepDisplay: () => this.display,
 				inactivityTimeoutMin: 5,
 				turnTimeoutMin: 20,
-				onEnd: (verdict) => this.verdicts.push(verdict),
+				usageBefore: null,
+				transcriptPath: (conversationId) => `/brain/${conversationId}.jsonl`,
+				onEnd: (end) => this.ends.push(end),
 				onConversation: (conversationId) => this.conversations.push(conversationId),
+				onMessage: (stream) => this.completed.push(stream),
+				onRetry: (verdict) => {
+					this.offers.push(verdict);
+					return this.takesRetry;
+				},
 				encodePrompt: (text) => `${text}\n`,
 				...options,
 			},
-			{ stream: this.#openMessage().stream, ...hooks },
+			{ stream: this.#openMessage(before?.message).stream, ...hooks },
 		);
 		this.turn.start("the prompt\n");
 	}
@@ -45,7 +63,7 @@ export class TurnStage {
 
 	/** streaming, parked, held (parked, and the process held back), ended: <verdict>, untold: <verdict> */
 	get state(): string {
-		const [verdict] = this.verdicts;
+		const verdict = this.ends[0]?.verdict;
 		if (verdict)
 			return `${this.turn.isUntold && this.message.end?.stopReason === "toolUse" ? "untold" : "ended"}: ${verdict.kind}`;
 		if (!this.turn.isParked) return "streaming";
@@ -66,7 +84,7 @@ export class TurnStage {
 	}
 
 	/** pi asks for the next message. */
-	resume(followUp: string | null = null, hooks: Hooks = {}): PiMessage {
+	resume(followUp = "", hooks: Hooks = {}): PiMessage {
 		const message = this.#openMessage();
 		this.turn.resume({ stream: message.stream, ...hooks }, followUp);
 		return message;
@@ -77,8 +95,7 @@ export class TurnStage {
 		return new Promise((resolve) => setImmediate(resolve));
 	}
 
-	#openMessage(): PiMessage {
-		const message = new PiMessage();
+	#openMessage(message = new PiMessage()): PiMessage {
 		this.messages.push(message);
 		return message;
 	}

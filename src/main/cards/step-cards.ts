@@ -20,7 +20,7 @@ export class StepCards {
 		this.#steps = steps;
 	}
 
-	/** Cards are open in the current message, or were in the last one. */
+	/** No card is in the message being written, nor in the one that pi runs. */
 	get isEmpty(): boolean {
 		return this.#open.size === 0;
 	}

@@ -10,6 +10,8 @@ export type Profile = {
 	readonly bin: string;
 	/** Absolute: agy is told its workspace by flag, its own working directory does not matter to it. */
 	readonly cwd: string;
+	/** More directories agy may read: where what is spilled from prompts lies. */
+	readonly addDirs: readonly string[];
 	readonly modelSlug: string;
 	readonly mode: "default" | "accept-edits" | "plan";
 	readonly skipPermissions: boolean;

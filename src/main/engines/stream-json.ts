@@ -16,7 +16,7 @@ export const streamJsonEngine: Engine = {
 function args(profile: Profile, conversationId: string | null): readonly string[] {
 	return [
 		...["--input-format", "stream-json", "--output-format", "stream-json"],
-		...["--add-dir", profile.cwd],
+		...[profile.cwd, ...profile.addDirs].flatMap((directory) => ["--add-dir", directory]),
 		...["--model", profile.modelSlug],
 		...(profile.mode === "default" ? [] : ["--mode", profile.mode]),
 		...(profile.agent === null ? [] : ["--agent", profile.agent]),

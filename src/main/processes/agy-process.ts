@@ -14,6 +14,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
 import { AgyError } from "../../shared/errors.ts";
 import { EOF_GRACE_MS, INTERRUPT_GRACE_MS } from "../../shared/limits.ts";
+import { settlesWithin } from "../deadline.ts";
 import { familyOf, identify, type ProcessIdentity } from "./proof.ts";
 import type { ProcessRegistry } from "./registry.ts";
 import { stopFamily } from "./stop.ts";
@@ -88,8 +89,8 @@ export class AgyProcess {
 	}
 
 	async #climb(first: "eof" | "interrupt"): Promise<void> {
+		const family = await familyOf(this.identity.pid); // Before the signal: what agy leaves behind is no kin of it any more.
 		if (first === "interrupt") this.interrupt();
-		const family = await familyOf(this.identity.pid);
 		const isOver = await settlesWithin(this.exited, first === "interrupt" ? INTERRUPT_GRACE_MS : EOF_GRACE_MS);
 		// With agy gone only the commands are left that it put into groups of their own.
 		if (isOver) await stopFamily(family);
@@ -104,18 +105,6 @@ function groupExists(groupId: number): boolean {
 		return true;
 	} catch {
 		return false; // ESRCH: the whole group is gone, as it should be.
-	}
-}
-
-async function settlesWithin(promise: Promise<unknown>, timeoutMs: number): Promise<boolean> {
-	let timer: NodeJS.Timeout | undefined;
-	const deadline = new Promise<false>((resolve) => {
-		timer = setTimeout(resolve, timeoutMs, false);
-	});
-	try {
-		return await Promise.race([promise.then(() => true as const), deadline]);
-	} finally {
-		clearTimeout(timer);
 	}
 }
 

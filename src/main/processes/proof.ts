@@ -17,12 +17,10 @@ type ProcessRow = ProcessIdentity & {
 
 const run = promisify(execFile);
 const PS_TIMEOUT_MS = 5_000;
-let own: Promise<ProcessIdentity> | null = null;
 
 /** This process. Constant for its life. */
-export function ownIdentity(): Promise<ProcessIdentity> {
-	own ??= identify(process.pid).then((identity) => identity ?? { pid: process.pid, startTime: "" });
-	return own;
+export async function ownIdentity(): Promise<ProcessIdentity> {
+	return (await identify(process.pid)) ?? { pid: process.pid, startTime: "" };
 }
 
 /** The identity of a running process, or null when there is none. A zombie has ended. */
@@ -73,6 +71,7 @@ async function readRow(pid: number): Promise<ProcessRow | null> {
 }
 
 async function readAllRows(): Promise<readonly ProcessRow[]> {
+	if (process.platform === "win32") return []; // Nothing can be proven there, so nothing but our own child is signalled.
 	if (process.platform === "linux") {
 		const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
 		const rows = await Promise.all(pids.map((pid) => readRow(Number(pid))));

@@ -46,8 +46,11 @@ export class ProcessRegistry {
 
 	/** The process has been reaped. */
 	async remove(identity: ProcessIdentity): Promise<void> {
-		this.#running.delete(identity.pid);
-		this.#guardian.release(identity.pid);
+		const current = this.#running.get(identity.pid);
+		if (current && isSame(current, identity)) {
+			this.#running.delete(identity.pid);
+			this.#guardian.release(identity.pid);
+		}
 		await this.#update((entries) => entries.filter((entry) => !isSame(entry, identity)));
 	}
 

@@ -1,7 +1,8 @@
 /**
  * Bytes of agy's stdout -> AgyEvents: framing (line-reader.ts), JSON, mapping (stream-json.ts), and what to do with a
  * line that is none. Three rules for bad lines, in this order: a frame glued behind noise is cut free; a frame broken by
- * a raw newline is joined with the next line once; anything else is reported and skipped.
+ * a raw newline is joined with the next line once; anything else is reported and skipped. Text that comes a second time
+ * is left out (resend-guard.ts).
  *
  * Most lines are one more piece of the same answer and differ only in the last string. `#decodeRepeat` recognises them
  * by their common prefix and parses just that string (bench case `decode/short-lines`).
@@ -11,6 +12,7 @@ import type { AgyEvent } from "../../shared/events.ts";
 import { REJECTED_SAMPLE_CHARS } from "../../shared/limits.ts";
 import type { RejectReason } from "../../shared/messages.ts";
 import { LineReader } from "./line-reader.ts";
+import { ResendGuard } from "./resend-guard.ts";
 import { fields, toEvents } from "./stream-json.ts";
 
 export type DecoderSink = {
@@ -26,6 +28,7 @@ const FRAME_STARTS = ['{"event":', '{"type":'];
 export class StreamJsonDecoder {
 	readonly #sink: DecoderSink;
 	readonly #lines: LineReader;
+	readonly #guard = new ResendGuard();
 	/** A line that starts like a frame and is no JSON: perhaps broken by a raw newline. */
 	#broken: string | null = null;
 	/** Everything of the last plain delta line before its text, and the step it belongs to. */
@@ -84,7 +87,7 @@ export class StreamJsonDecoder {
 		if (bytes.compare(prefix, 0, prefix.length, 0, prefix.length) !== 0) return false;
 		const text = parseDeltaTail(bytes.toString("utf8", prefix.length));
 		if (text === null || text === "") return false;
-		this.#sink.event({ kind: "text", step: this.#repeatStep, text });
+		this.#emitText(this.#repeatStep, text);
 		return true;
 	}
 
@@ -139,7 +142,19 @@ export class StreamJsonDecoder {
 	}
 
 	#emit(events: readonly AgyEvent[]): void {
-		for (const event of events) this.#sink.event(event);
+		for (const event of events) {
+			if (event.kind === "text") {
+				this.#emitText(event.step, event.text);
+				continue;
+			}
+			if (event.kind === "model-call" || event.kind === "turn-end") this.#guard.end();
+			this.#sink.event(event);
+		}
+	}
+
+	#emitText(step: number, piece: string): void {
+		const text = this.#guard.newPart(step, piece);
+		if (text !== "") this.#sink.event({ kind: "text", step, text });
 	}
 
 	#reject(reason: RejectReason, byteLength: number, start: string): void {

@@ -120,8 +120,7 @@ function toToolEvent(step: Fields, index: number, state: StepState): ToolEvent {
 		state,
 		name: text(step.tool_name) || text(info.name) || "tool",
 		args: toArgs(info.parameters),
-		...(output !== undefined &&
-			output !== null && { output: typeof output === "string" ? output : toJson(output) }),
+		...(output !== undefined && output !== null && { output: typeof output === "string" ? output : toJson(output) }),
 		...(failure !== undefined &&
 			failure !== null && {
 				error: { type: text(fields(failure)?.type) || "TOOL_ERROR", message: errorMessage(failure) },
@@ -209,7 +208,7 @@ function parseJson(source: string): JsonValue | undefined {
 
 function durationOf(step: Fields): { readonly durationMs?: number } {
 	const seconds = number(step.duration_seconds);
-	return seconds === null ? {} : { durationMs: seconds * 1000 };
+	return seconds === null || !Number.isFinite(seconds * 1000) ? {} : { durationMs: seconds * 1000 };
 }
 
 function errorMessage(value: unknown): string {
@@ -225,7 +224,7 @@ function text(value: unknown): string {
 /** A finite number, also from its decimal spelling. */
 function number(value: unknown): number | null {
 	const parsed = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-	return typeof parsed === "number" && Number.isFinite(parsed) ? parsed : null;
+	return typeof parsed === "number" && Number.isFinite(parsed) ? parsed + 0 : null; // "+ 0" makes -0 a plain zero.
 }
 
 function list(value: unknown): readonly unknown[] {

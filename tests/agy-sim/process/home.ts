@@ -1,7 +1,7 @@
 /**
  * The state folder ($AGY_SIM_HOME): where everything lies, and nothing else.
- * It stands for ~/.gemini and ~/.gemini/antigravity-cli at once. The folders needed by every run are made here, private
- * to the user; the rest appears when it is first written.
+ * It stands for ~/.gemini, with agy's antigravity-cli folder in it. The folders needed by every run are made here,
+ * private to the user; the rest appears when it is first written.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -25,22 +25,23 @@ export type Home = {
 };
 
 export function openHome(path: string): Home {
+	const cli = join(path, "antigravity-cli");
 	const home: Home = {
 		path,
 		journalPath: join(path, "journal.ndjson"),
 		gatesPath: join(path, "gates"),
 		reachedPath: join(path, "reached"),
-		scratchPath: join(path, "scratch"),
-		conversationsPath: join(path, "conversations"),
-		presencePath: join(path, "presence"),
-		cachePath: join(path, "cache"),
+		scratchPath: join(cli, "scratch"),
+		conversationsPath: join(cli, "conversations"),
+		presencePath: join(cli, "presence"),
+		cachePath: join(cli, "cache"),
 		configPath: join(path, "config"),
 		mcpConfigPath: join(path, "config", "mcp_config.json"),
-		mcpSchemasPath: join(path, "mcp"),
+		mcpSchemasPath: join(cli, "mcp"),
 		hooksPath: join(path, "config", "hooks.json"),
 		agentsPath: join(path, "config", "agents"),
-		settingsPath: join(path, "settings.json"),
-		logPath: join(path, "log", "cli.log"),
+		settingsPath: join(cli, "settings.json"),
+		logPath: join(cli, "log", "cli.log"),
 	};
 	for (const folder of [path, home.gatesPath, home.reachedPath, home.scratchPath, home.configPath]) {
 		mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -49,7 +50,7 @@ export function openHome(path: string): Home {
 }
 
 export function brainPath(home: Home, conversationId: string): string {
-	return join(home.path, "brain", conversationId);
+	return join(home.path, "antigravity-cli", "brain", conversationId);
 }
 
 export function transcriptPath(home: Home, conversationId: string): string {

@@ -5,6 +5,7 @@ import { streamJsonEngine } from "../../../src/main/engines/stream-json.ts";
 const PROFILE: Profile = {
 	bin: "/opt/agy",
 	cwd: "/srv/demo",
+	addDirs: ["/var/spill"],
 	modelSlug: "gemini-3.8-flash-low",
 	mode: "default",
 	skipPermissions: false,
@@ -14,7 +15,7 @@ const PROFILE: Profile = {
 
 const HEAD = [
 	...["--input-format", "stream-json", "--output-format", "stream-json"],
-	...["--add-dir", "/srv/demo", "--model", "gemini-3.8-flash-low"],
+	...["--add-dir", "/srv/demo", "--add-dir", "/var/spill", "--model", "gemini-3.8-flash-low"],
 ];
 const TAIL = ["--print-timeout", "24h"];
 

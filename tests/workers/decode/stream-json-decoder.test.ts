@@ -375,3 +375,31 @@ describe("repeated pieces of one answer", () => {
 		expect(decode(source)).toStrictEqual({ events: [text("a", 1), text("c", 1)], rejected: [notJson(cut)] });
 	});
 });
+
+describe("text that was sent before", () => {
+	const start = "The quick brown fox jumps over the lazy dog";
+
+	test("is left out, on the fast way and with a step's end", () => {
+		const lines = [
+			deltaLine(1, start),
+			deltaLine(1, `${start}, and`),
+			deltaLine(1, `${start}, and runs`),
+			stepLine(1, "DONE", "agent_response", { text_delta: `${start}, and runs`, usage: usage(1, 1, 0) }),
+		];
+		expect(decode(lines.map(toLine).join("")).events).toMatchObject([
+			text(start, 1),
+			text(", and", 1),
+			text(" runs", 1),
+			{ kind: "model-call" },
+		]);
+	});
+
+	test("is another text in the next turn, whatever its number", () => {
+		const lines = [deltaLine(1, start), resultLine({ response: start }), deltaLine(1, `${start}!`)];
+		expect(decode(lines.map(toLine).join("")).events).toMatchObject([
+			text(start, 1),
+			{ kind: "turn-end" },
+			text(`${start}!`, 1),
+		]);
+	});
+});

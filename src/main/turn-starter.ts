@@ -1,0 +1,302 @@
+/**
+ * From a request of pi to a turn ready to start: which agy, which model, which conversation, which process, what prompt.
+ * Whatever is missing throws an AgyError with the remedy, before anything was sent.
+ */
+
+import { randomUUID } from "node:crypto";
+import { join } from "node:path";
+import { getCurrentSystemPrompt } from "@earendil-works/pi-ai";
+import { AgyError } from "../shared/errors.ts";
+import { READY_WAIT_MS } from "../shared/limits.ts";
+import type { Binary } from "./binary.ts";
+import { type Config, turnTimeoutMinOf } from "./config.ts";
+import { Conversation, userSection } from "./conversation.ts";
+import { settlesWithin } from "./deadline.ts";
+import { renderTranscript } from "./digest.ts";
+import type { Engine, Profile } from "./engines/engine.ts";
+import { planHistory } from "./history.ts";
+import type { Hub } from "./hub.ts";
+import type { Link } from "./link.ts";
+import type { Catalog } from "./models.ts";
+import { composePrompt, renderUserMessages, toFileSection } from "./prompt.ts";
+import { type Ask, type RunningTurn, toSegment } from "./provider.ts";
+import type { SessionBindings } from "./sessions.ts";
+import type { Spill } from "./spill.ts";
+import type { Steps } from "./steps.ts";
+import { Turn, type TurnEnd, type TurnOptions } from "./turn.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** What is needed of the pi session that is served. */
+export type Session = {
+	readonly cwd: string;
+	readonly hasTerminal: boolean;
+	/** Shows the user a line, where there is a screen. */
+	notify(text: string, level: "info" | "warning"): void;
+	/** Name of the display tool while pi can run it, else null. */
+	stepTool(): string | null;
+};
+
+export type TurnStarterOptions = {
+	readonly config: Config;
+	readonly engine: Engine;
+	readonly providerId: string;
+	readonly hub: () => Hub;
+	readonly bindings: SessionBindings;
+	readonly spill: Spill;
+	readonly steps: Steps;
+	readonly catalog: () => Catalog;
+	readonly session: () => Session;
+};
+
+export type TurnOwner = {
+	/** True when the owner sends the prompt again and takes the message over. */
+	onRetry(verdict: Verdict): boolean;
+	onEnd(turn: Turn): void;
+};
+
+export class TurnStarter {
+	readonly #options: TurnStarterOptions;
+	/** What the user was told once and need not hear again. */
+	readonly #told = new Set<string>();
+
+	constructor(options: TurnStarterOptions) {
+		this.#options = options;
+	}
+
+	/** A turn of the user's session. Null when it was aborted on the way; nothing was sent then. */
+	async startSession(
+		ask: Ask,
+		sessionId: string,
+		isFresh: boolean,
+		owner: TurnOwner,
+	): Promise<(RunningTurn & { readonly prompt: string }) | null> {
+		const { config, engine, providerId, bindings, spill } = this.#options;
+		const session = this.#options.session();
+		const hub = this.#options.hub();
+		const { binary, slug } = await this.#choose(ask, hub);
+		const instructions = config.systemPrompt ? getCurrentSystemPrompt([...ask.messages]) : "";
+		const agentFile = instructions === "" || config.agent !== null ? null : await this.#stageAgent(hub, instructions);
+		const key = { sessionId, engineId: engine.id, cwd: session.cwd };
+		const conversation = await Conversation.open(
+			{
+				key,
+				bindings,
+				spill,
+				providerId,
+				digest: config.digest,
+				inlineInstructions: agentFile === null ? instructions : "",
+				encode: (text) => engine.encodePrompt(engine.payload(text)),
+			},
+			ask.messages,
+			isFresh,
+		);
+		const profile = await this.#profile(binary, session, slug, config.agent ?? agentFile);
+		const link = await this.#openLink(ask, hub, conversation, { sessionId, profile }, binary);
+		const prompt = await this.#orRelease(hub, link, async () => this.#toPrompt(ask, await conversation.compose()));
+		if (ask.signal.aborted) {
+			hub.links.release(link);
+			return null;
+		}
+		if (conversation.rebuildReason !== "") {
+			session.notify(
+				`agy starts a fresh conversation with this session's history, because ${conversation.rebuildReason}.`,
+				"info",
+			);
+		}
+		conversation.submitted();
+		const turn: Turn = new Turn(
+			{
+				...this.#commonOptions(link, session),
+				stepDisplay: () => {
+					const tool = session.stepTool();
+					return tool === null ? { as: "line" } : { as: "card", tool };
+				},
+				usageBefore: conversation.usageBefore,
+				onConversation: (conversationId, model) => {
+					if (!conversation.named(conversationId)) {
+						this.#tellOnce(
+							`agy does not know the conversation any more and started ${conversationId}; it gets the session's history with the next prompt.`,
+						);
+					}
+					if (model !== "" && model !== slug) this.#tellOnce(`agy runs the model ${model}, not ${slug} as asked.`);
+				},
+				onMessage: (stream) => conversation.said(stream),
+				onRetry: (verdict) => owner.onRetry(verdict),
+				onEnd: (end) => {
+					if (!end.verdict.keepsConversation) conversation.forget();
+					else if (end.wasRead) conversation.ended(end.undelivered, end.counters);
+					else conversation.revert();
+					this.#finish(hub, link, end);
+					owner.onEnd(turn);
+				},
+			},
+			toSegment(ask),
+		);
+		return { turn, conversation, prompt };
+	}
+
+	/** A side request: nothing of it is remembered. Null when it was aborted on the way. */
+	async startSide(ask: Ask): Promise<Turn | null> {
+		const { engine, spill } = this.#options;
+		const session = this.#options.session();
+		const hub = this.#options.hub();
+		const { binary, slug } = await this.#choose(ask, hub);
+		const profile = { ...(await this.#profile(binary, session, slug, null)), skipPermissions: false };
+		const { context, prompt } = planHistory(ask.messages, "", null);
+		const history =
+			context.length === 0 ? [] : [await toFileSection("the conversation so far", renderTranscript(context), spill)];
+		const sections = [
+			{ name: "your instructions", heading: "", text: getCurrentSystemPrompt([...ask.messages]) },
+			...history,
+			userSection(await renderUserMessages(prompt, spill)),
+		];
+		const text = await composePrompt(sections, (part) => engine.encodePrompt(engine.payload(part)), spill);
+		const encoded = await this.#toPrompt(ask, text);
+		const link = await hub.links.acquire(
+			{ sessionId: null, engine, profile, conversationId: null, env: this.#options.config.childEnv },
+			{ signal: ask.signal, onWait: () => {} },
+		);
+		if (ask.signal.aborted) {
+			hub.links.release(link);
+			return null;
+		}
+		const turn = new Turn(
+			{
+				...this.#commonOptions(link, session),
+				stepDisplay: () => ({ as: "hidden" }),
+				usageBefore: { input: 0, output: 0, thinking: 0, cacheRead: 0 },
+				onConversation: () => {},
+				onMessage: () => {},
+				onRetry: () => false,
+				onEnd: (end) => this.#finish(hub, link, end),
+			},
+			toSegment(ask),
+		);
+		turn.start(encoded);
+		return turn;
+	}
+
+	async #choose(ask: Ask, hub: Hub): Promise<{ readonly binary: Binary; readonly slug: string }> {
+		const choice = this.#options.catalog().choose(ask.model.id, ask.options.reasoning);
+		if (!choice.ok) throw new AgyError("model-unknown", choice.message);
+		hub.lanes.warmUp(this.#options.engine.laneKind);
+		const binary = await hub.binaries.find(this.#options.config);
+		if (binary.warning !== null) this.#tellOnce(binary.warning);
+		return { binary, slug: choice.slug };
+	}
+
+	/**
+	 * The process for the turn. One that resumes has to confirm the conversation before it gets a prompt; when it names
+	 * another, or another pi is on it, a fresh conversation is started instead.
+	 */
+	async #openLink(
+		ask: Ask,
+		hub: Hub,
+		conversation: Conversation,
+		target: { readonly sessionId: string; readonly profile: Profile },
+		binary: Binary,
+	): Promise<Link> {
+		const { engine, config } = this.#options;
+		const session = this.#options.session();
+		for (;;) {
+			const conversationId = conversation.resumes;
+			const link = await hub.links
+				.acquire(
+					{ ...target, engine, conversationId, env: config.childEnv },
+					{
+						signal: ask.signal,
+						onWait: () => session.notify("All agy processes are busy; the turn waits for one.", "info"),
+					},
+				)
+				.catch((error: unknown) => {
+					if (conversationId === null || !(error instanceof AgyError) || error.code !== "conversation-busy")
+						throw error;
+					this.#tellOnce(`${error.message} This session goes on with a fresh one that gets its history.`);
+					return null;
+				});
+			if (link !== null) {
+				if (binary.namesItselfFirst && link.turns === 0) await settlesWithin(link.ready, READY_WAIT_MS, ask.signal);
+				if (ask.signal.aborted || conversationId === null || link.conversationId === conversationId) return link;
+				this.#tellOnce(
+					`agy does not know the conversation ${conversationId} any more; a fresh one gets the session's history.`,
+				);
+				void link.close();
+			}
+			conversation.giveUp();
+		}
+	}
+
+	/** Gives pi's hook the payload and takes its replacement. */
+	async #toPrompt({ options, model }: Ask, text: string): Promise<string> {
+		const { engine } = this.#options;
+		const payload = engine.payload(text);
+		return engine.encodePrompt(engine.parsePayload(await options.onPayload?.(payload, model)) ?? payload);
+	}
+
+	/** A link that gets no prompt goes back to the pool. */
+	async #orRelease<T>(hub: Hub, link: Link, work: () => Promise<T>): Promise<T> {
+		try {
+			return await work();
+		} catch (error) {
+			hub.links.release(link);
+			throw error;
+		}
+	}
+
+	async #stageAgent(hub: Hub, instructions: string): Promise<string | null> {
+		return hub.agentFiles.stage(instructions).catch((error: unknown) => {
+			hub.log.write(
+				"error",
+				`pi's system prompt could not be staged as an agent file and goes with the prompt: ${String(error)}`,
+			);
+			return null;
+		});
+	}
+
+	async #profile(binary: Binary, session: Session, modelSlug: string, agent: string | null): Promise<Profile> {
+		const { mode, skipPermissions, extraArgs } = this.#options.config;
+		const addDirs = [await this.#options.spill.directory()];
+		return { bin: binary.path, cwd: session.cwd, addDirs, modelSlug, mode, skipPermissions, agent, extraArgs };
+	}
+
+	#commonOptions(
+		link: Link,
+		session: Session,
+	): Pick<
+		TurnOptions,
+		"id" | "link" | "steps" | "inactivityTimeoutMin" | "turnTimeoutMin" | "encodePrompt" | "transcriptPath"
+	> {
+		const { config, engine, steps } = this.#options;
+		return {
+			id: `agy-${randomUUID()}`,
+			link,
+			steps,
+			inactivityTimeoutMin: config.inactivityTimeoutMin,
+			turnTimeoutMin: turnTimeoutMinOf(config, session.hasTerminal),
+			encodePrompt: (text) => engine.encodePrompt(engine.payload(text)),
+			transcriptPath: (conversationId) =>
+				join(
+					config.geminiDir,
+					"antigravity-cli",
+					"brain",
+					conversationId,
+					".system_generated",
+					"logs",
+					"transcript.jsonl",
+				),
+		};
+	}
+
+	#finish(hub: Hub, link: Link, { verdict }: TurnEnd): void {
+		if (verdict.stop === "error") hub.log.write("error", `turn ${verdict.kind}: ${verdict.summary} ${verdict.detail}`);
+		if (verdict.process === "keep") hub.links.release(link);
+		else if (verdict.process === "drain") link.drain();
+		else void link.close();
+	}
+
+	#tellOnce(text: string): void {
+		if (this.#told.has(text)) return;
+		this.#told.add(text);
+		this.#options.session().notify(text, "warning");
+	}
+}

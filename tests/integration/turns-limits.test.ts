@@ -1,0 +1,78 @@
+/** The clocks of a turn: how long it may take, how long agy may be silent, and what stops them. */
+import { describe, expect, it } from "vitest";
+import { SdkStage } from "../support/sdk-stage.ts";
+import { answer, assistantMessages, cards, textOf } from "../support/transcript.ts";
+
+const HALF = { kind: "text", text: "Half of it", finish: "none" };
+const TOOL = { kind: "tool", name: "run_command", permission: "allowed", output: "ran" };
+const ECHO = { steps: [{ kind: "text", text: "{{prompt}}", deltaChars: 0 }] };
+
+const stage = new SdkStage();
+
+describe("a turn that takes longer than AGY_TURN_TIMEOUT_MIN", () => {
+	it("ends with what it did and where it goes on; the next prompt resumes it", async () => {
+		const session = await stage.open({
+			scenario: { turns: [{ match: "^work", steps: [TOOL, TOOL, HALF, { kind: "hang" }] }, ECHO] },
+			env: { AGY_TURN_TIMEOUT_MIN: "0.04" },
+		});
+		const turn = await session.turn("work");
+		const last = answer(turn);
+		expect(last.stopReason).toBe("error");
+		expect(textOf(last)).toBe("Half of it");
+		expect(cards(turn)).toHaveLength(2);
+		expect(last.errorMessage).toMatch(/took longer than 2 seconds\. The answer above is incomplete\./);
+		expect(last.errorMessage).toContain("Until then it ran: run_command (2).");
+		expect(last.errorMessage).toContain(`The conversation ${last.responseId} is kept; your next prompt resumes it.`);
+		expect(last.errorMessage).toContain("AGY_TURN_TIMEOUT_MIN");
+		expect(await session.ask("next")).toBe("next");
+		expect(session.runs().at(-1)?.argv.join(" ")).toContain(`--conversation ${last.responseId}`);
+		expect(session.prompts()).toEqual(["work", "next"]);
+	});
+});
+
+describe("an agy that is silent for AGY_INACTIVITY_TIMEOUT_MIN", () => {
+	it("ends the turn with what it said; the next prompt resumes it", async () => {
+		const session = await stage.open({
+			scenario: { turns: [{ match: "^work", steps: [HALF, { kind: "hang" }] }, ECHO] },
+			env: { AGY_INACTIVITY_TIMEOUT_MIN: "0.02" },
+		});
+		const last = answer(await session.turn("work"));
+		expect(textOf(last)).toBe("Half of it");
+		expect(last.errorMessage).toMatch(/said nothing for 1 seconds\. The answer above is incomplete\./);
+		expect(last.errorMessage).toContain(`The conversation ${last.responseId} is kept`);
+		expect(await session.ask("next")).toBe("next");
+	});
+
+	it("is given more time while what a tool of it started still runs", async () => {
+		const env = { AGY_INACTIVITY_TIMEOUT_MIN: "0.02" };
+		const patient = await stage.open({
+			scenario: {
+				turns: [
+					{
+						steps: [
+							{ kind: "grandchild", gate: "child-may-end" },
+							{ ...TOOL, end: "open" },
+							{ kind: "touch", marker: "tool-with-child" },
+							{ kind: "wait", gate: "tool-may-end" },
+							{ kind: "text", text: "It took its time.", deltaChars: 0 },
+						],
+					},
+				],
+			},
+			env,
+		});
+		const silent = await stage.open({
+			scenario: { turns: [{ steps: [{ ...TOOL, end: "open" }, { kind: "hang" }] }] },
+			env,
+		});
+		const turn = patient.turn("work");
+		await stage.sandbox.reached("tool-with-child");
+		// The same silence, begun later, ends a turn whose tool has nothing running: twice over.
+		for (const prompt of ["one", "two"]) expect(await silent.ask(prompt)).toMatch(/said nothing for 1 seconds/);
+		expect(assistantMessages(patient.records).at(-1)?.stopReason).toBe("toolUse");
+		stage.sandbox.openGate("child-may-end");
+		stage.sandbox.openGate("tool-may-end");
+		expect(textOf(answer(await turn))).toBe("It took its time.");
+		expect(answer(await turn).stopReason).toBe("stop");
+	});
+});

@@ -1,0 +1,139 @@
+/** Every form in which agy's output may come, from a real process to the message in pi's session. */
+import { describe, expect, it } from "vitest";
+import { until } from "../support/condition.ts";
+import { isRunning } from "../support/process-table.ts";
+import type { ScenarioData } from "../support/sandbox.ts";
+import { SdkStage, type StageOptions } from "../support/sdk-stage.ts";
+import { answer, cards, story, streamedText, textOf } from "../support/transcript.ts";
+
+const SENTENCE = "The quick brown fox jumps over the lazy dog";
+
+const stage = new SdkStage();
+
+function resending(...deltas: readonly string[]): ScenarioData {
+	return { turns: [{ steps: [{ kind: "text", text: "", deltas }] }] };
+}
+
+type Form = {
+	readonly name: string;
+	readonly options: StageOptions;
+	readonly text: string;
+};
+
+const FORMS: readonly Form[] = [
+	{
+		name: "frames split anywhere, also within a character",
+		options: { scenario: "graphemes", env: { AGY_SIM_CHUNK_BYTES: "3" } },
+		text: "e\u0301 \u{1f469}\u200d\u{1f469}\u200d\u{1f467} \u{1f1ee}\u{1f1f9} \u65e5\u672c\u8a9e\n",
+	},
+	{ name: "noise glued to a frame", options: { scenario: "glued-noise" }, text: "Done.\n" },
+	{ name: "lines that are no frames", options: { scenario: "noise" }, text: "Done.\n" },
+	{ name: "an event, a step and a state nobody knows", options: { scenario: "future" }, text: "Done.\n" },
+	{
+		name: "text under response_text",
+		options: {
+			scenario: {
+				turns: [
+					{
+						steps: [{ kind: "text", text: "Found in another field.", field: "response_text" }],
+						result: { response: "" },
+					},
+				],
+			},
+		},
+		text: "Found in another field.",
+	},
+	{
+		name: "the whole text in each frame",
+		options: { scenario: resending(SENTENCE, `${SENTENCE}, twice`, `${SENTENCE}, twice, thrice.`) },
+		text: `${SENTENCE}, twice, thrice.`,
+	},
+	{
+		name: "the whole text once between pieces",
+		options: { scenario: resending(SENTENCE.slice(0, 9), SENTENCE.slice(9), `${SENTENCE}, then`, " goes on.") },
+		text: `${SENTENCE}, then goes on.`,
+	},
+	{
+		name: "a text that repeats itself",
+		options: { scenario: resending("ha", "haha", "hahaha ", `${SENTENCE} `, `${SENTENCE} `) },
+		text: `hahahahahaha ${SENTENCE} ${SENTENCE} `,
+	},
+	{
+		name: "another final text: what was streamed stays",
+		options: { scenario: "final-differs" },
+		text: "What was streamed.\n",
+	},
+	{
+		name: "a longer final text: its rest follows",
+		options: { scenario: "final-longer" },
+		text: "The beginning and the end.\n",
+	},
+	{ name: "the final text alone", options: { scenario: "final-only" }, text: "Only here.\n" },
+	{
+		name: "a question that nobody can answer",
+		options: { scenario: "ask-question" },
+		text: "Nobody answered, so I chose the first option.\n",
+	},
+	{ name: "the status OK of old versions", options: { scenario: "status-ok" }, text: "Done.\n" },
+	{ name: "the status SUCCESS", options: { scenario: "done-only" }, text: "Done.\n" },
+	{
+		name: "no introduction before the first prompt",
+		options: { scenario: "late-init", version: "1.1.18" },
+		text: "Ready.\n",
+	},
+];
+
+describe("a whole answer comes of", () => {
+	it.each(FORMS)("$name", async ({ options, text }) => {
+		const session = await stage.open(options);
+		const turn = await session.turn("go");
+		expect(answer(turn).errorMessage).toBeUndefined();
+		expect(answer(turn).stopReason).toBe("stop");
+		expect(streamedText(turn)).toBe(text);
+		expect(textOf(answer(turn))).toBe(text);
+		expect(session.prompts()).toEqual(["go"]);
+	});
+});
+
+describe("a tool step", () => {
+	it.each([
+		{ name: "in tool_info", scenario: "tools", outputs: ["12 lines, 240 bytes", "(no output)", "4 passed\r\n"] },
+		{ name: "beside tool_info", scenario: "output-beside", outputs: null },
+	])("shows its output when it stands $name", async ({ scenario, outputs }) => {
+		const session = await stage.open({ scenario });
+		const turn = await session.turn("go");
+		const shown = cards(turn).map((card) => card.output);
+		if (outputs) expect(shown).toEqual(outputs);
+		else expect(shown.every((output) => output !== "(no output)" && output !== "")).toBe(true);
+		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
+	});
+
+	it("may launch a sub-agent, which is a card of its own", async () => {
+		const session = await stage.open({ scenario: "subagent" });
+		const turn = await session.turn("go");
+		expect(story(turn)).toContain("[invoke_subagent]");
+		expect(cards(turn)).toHaveLength(1);
+		expect(textOf(answer(turn))).toBe("The researcher found it.\n");
+	});
+
+	it("of more than 32 MiB is given up as a line, and the turn goes on", async () => {
+		const session = await stage.open({ scenario: "giant-line" });
+		const turn = await session.turn("go");
+		expect(cards(turn)).toMatchObject([{ details: { state: "background" } }]);
+		expect(textOf(answer(turn))).toBe("Done.\n");
+		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
+	});
+
+	it("that is still active at the result leaves the process unused: the next prompt resumes in another", async () => {
+		const session = await stage.open({ scenario: "tool-open" });
+		const turn = await session.turn("first");
+		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
+		expect(cards(turn)).toMatchObject([{ details: { state: "background" } }]);
+		await session.turn("second");
+		const [first, second] = session.runs();
+		expect(first?.prompts).toEqual(["first"]);
+		expect(second?.prompts).toEqual(["second"]);
+		expect(second?.argv.join(" ")).toContain(`--conversation ${answer(turn).responseId}`);
+		await until("the first process is gone", () => !isRunning(first?.pid as number));
+	});
+});
