@@ -9,7 +9,7 @@ import { JsonLines } from "./json-lines.ts";
 import { guardiansOf, killQuietly } from "./process-table.ts";
 import { REPOSITORY, type Sandbox } from "./sandbox.ts";
 
-export const MODEL = "antigravity/gemini-3.8-flash";
+const MODEL = "antigravity/gemini-3.8-flash";
 const PI_PATH = realpathSync(join(REPOSITORY, "node_modules", ".bin", "pi"));
 
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };

@@ -8,7 +8,7 @@ export type ProcessRow = {
 	readonly command: string;
 };
 
-export function allProcesses(): readonly ProcessRow[] {
+function allProcesses(): readonly ProcessRow[] {
 	return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? (readRow(Number(name)) ?? []) : []));
 }
 
