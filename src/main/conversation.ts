@@ -140,10 +140,10 @@ export class Conversation {
 	): Promise<{ readonly followUp: string; readonly compactedTokens: number | null }> {
 		const { providerId, encode, spill } = this.#options;
 		const plan = planHistory(messages, providerId, this.#state.told);
-		this.#state = { ...this.#state, told: plan.extends ? plan.told : UNPROVABLE };
 		const text = await renderUserMessages(plan.prompt, spill);
 		const followUp = text === "" ? "" : await composePrompt([userSection(text)], encode, spill);
-		if (followUp !== "") this.#state = { ...this.#state, undelivered: [...this.#state.undelivered, followUp] };
+		const undelivered = followUp === "" ? this.#state.undelivered : [...this.#state.undelivered, followUp];
+		this.#state = { ...this.#state, told: plan.extends ? plan.told : UNPROVABLE, undelivered };
 		this.#save();
 		const compactedTokens = plan.extends ? null : Math.ceil(renderTranscript(messages).length / CHARS_PER_TOKEN);
 		return { followUp, compactedTokens };

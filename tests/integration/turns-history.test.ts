@@ -65,6 +65,20 @@ describe("a fresh conversation gets the session's history", () => {
 		expect(session.notices).toEqual([expect.stringMatching(/changed by a branch, a fork or an edit/)]);
 	});
 
+	it("after the return to a branch that was left, though that one is longer", async () => {
+		const session = await stage.open({ scenario: { turns: [ECHO] } });
+		await counted(session);
+		const { sessionManager } = session.session;
+		const longest = sessionManager.getLeafId() as string;
+		await session.session.navigateTree(entryOf(session, "two"));
+		await session.ask("aside");
+		await session.session.navigateTree(longest);
+		await session.ask("four");
+		const history = rebuilt(session, "four");
+		expect(history).toContain("heard: three");
+		expect(history).not.toContain("aside");
+	});
+
 	it("but none after an edit of the first message, where there is none", async () => {
 		const session = await stage.open({ scenario: { turns: [ECHO] } });
 		await counted(session);

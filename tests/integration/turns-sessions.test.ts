@@ -75,12 +75,15 @@ describe("while a turn is parked in a tool", () => {
 	});
 
 	it("pi may compact behind its back: the summary does not wait, the turn goes on, and the next one is rebuilt", async () => {
-		const full = { kind: "think", usage: { inputTokens: 190_000, cacheReadTokens: 800_000 } };
+		const usage = { inputTokens: 190_000, cacheReadTokens: 800_000 };
 		const session = await stage.open({
 			scenario: {
 				turns: [
 					{ match: "<conversation>|summar", steps: [{ kind: "text", text: "They worked.", deltaChars: 0 }] },
-					{ match: "^work", steps: [full, TOOL, { kind: "text", text: "Done.", deltaChars: 0 }] },
+					{
+						match: "^work",
+						steps: [{ kind: "think", usage }, TOOL, { kind: "text", text: "Done.", deltaChars: 0, usage }],
+					},
 					ECHO,
 				],
 			},

@@ -134,6 +134,7 @@ describe("a conversation cannot go on", () => {
 	test.each([
 		["nothing, with a hash", { count: 0, hash: "unprovable" }],
 		["more than there is", { count: 99, hash: told.hash }],
+		["more than there is, without a hash", { count: 99, hash: "" }],
 		["less than its hash says", { count: 1, hash: told.hash }],
 		["a negative count", { count: -1, hash: told.hash }],
 		["half a message", { count: 1.5, hash: told.hash }],

@@ -94,6 +94,26 @@ describe("what reaches agy", () => {
 		expect(stage.prompt).toBe("Use tabs.\n\nGo on.");
 	});
 
+	test("but not a second time when pi is killed while the turn runs that brings it", async () => {
+		stage.behave = (link, prompt) => {
+			link.read(prompt);
+			link.print(tool(5, "done"));
+			setImmediate(() => link.end(EXIT));
+		};
+		await stage.say("Go.", {}, () => "Use tabs.");
+		stage.behave = (link, prompt) => link.read(prompt);
+		stage.messages.push(user("Go on."));
+		const [killed, cutOff] = [stage.provider, stage.ask()];
+		await until("agy has it", () => stage.toldTo("c1").includes("Use tabs.\n\nGo on."));
+		await stage.bindings.settled();
+		stage.open();
+		stage.behave = (link, prompt) => link.answer(prompt);
+		await stage.say("Next.");
+		expect(stage.prompt).toBe("Next.");
+		await killed.close();
+		await cutOff;
+	});
+
 	test("what was said before a turn that was stopped before it was sent", async () => {
 		const abort = new AbortController();
 		stage.onAcquire = () => abort.abort();
@@ -544,6 +564,20 @@ describe("what fails before anything was sent", () => {
 		Object.assign(stage, { findBinary, catalog, onAcquire });
 		await stage.say("Two.");
 		expect(stage.link.heard).toStrictEqual(["One.\n\nTwo."]);
+	});
+
+	test("a full disk in the middle of a turn: what the user said comes with the next prompt", async () => {
+		stage.behave = withCard;
+		stage.messages.push(user("One."));
+		await stage.runCalls(await stage.ask());
+		const write = stage.spill.write.bind(stage.spill);
+		stage.spill.write = () => Promise.reject(new Error("ENOSPC: no space left on device"));
+		stage.messages.push(user([{ type: "text", text: "Like this:" }, image("image/png")]));
+		expect(await stage.ask()).toMatchObject({ stopReason: "error", errorMessage: expect.stringContaining("ENOSPC") });
+		stage.spill.write = write;
+		stage.behave = (link, prompt) => link.answer(prompt);
+		await stage.say("Two.");
+		expect(stage.prompt).toMatch(/^Like this:\n\n@\S+\.png\n\nTwo\.$/);
 	});
 
 	test("a hook: its error is shown, and the process goes back", async () => {
