@@ -17,8 +17,10 @@ import type {
 import { AgyError, toError } from "../shared/errors.ts";
 import type { LogLevel } from "../shared/lane-control.ts";
 import type { Conversation } from "./conversation.ts";
+import { toErrorMessage } from "./error-message.ts";
 import { PiStream } from "./pi-stream.ts";
-import { type Segment, type Turn, toErrorMessage } from "./turn.ts";
+import type { Turn } from "./turn.ts";
+import type { Segment } from "./turn-contract.ts";
 import type { TurnStarter } from "./turn-starter.ts";
 
 /** One request of pi. */

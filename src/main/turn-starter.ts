@@ -23,7 +23,8 @@ import { type Ask, type RunningTurn, toSegment } from "./provider.ts";
 import type { SessionBindings } from "./sessions.ts";
 import type { Spill } from "./spill.ts";
 import type { Steps } from "./steps.ts";
-import { Turn, type TurnEnd, type TurnOptions } from "./turn.ts";
+import { Turn } from "./turn.ts";
+import type { TurnEnd, TurnOptions } from "./turn-contract.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** What is needed of the pi session that is served. */

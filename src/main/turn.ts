@@ -10,68 +10,18 @@
  * The clocks stand still while it is pi that is waited for, not while it is agy.
  */
 
-import { type AssistantMessage, isRetryableAssistantError } from "@earendil-works/pi-ai";
 import { assertNever, toError } from "../shared/errors.ts";
 import type { AgyEvent, SubagentEvent, TokenUsage, ToolEvent, TurnEndEvent } from "../shared/events.ts";
 import { MAX_SILENCE_EXTENSIONS, WITHHELD_AFTER_MS, WITHHELD_IDLE_AFTER_MS } from "../shared/limits.ts";
 import { StepCards } from "./cards/step-cards.ts";
+import { toErrorMessage } from "./error-message.ts";
 import type { LinkMessage } from "./lanes.ts";
-import type { Link, LinkConsumer, LinkEnd } from "./link.ts";
+import type { LinkConsumer, LinkEnd } from "./link.ts";
 import type { PiStream } from "./pi-stream.ts";
-import type { Steps } from "./steps.ts";
 import { Timer } from "./timer.ts";
+import type { Segment, TurnOptions } from "./turn-contract.ts";
 import { TurnRecord } from "./turn-record.ts";
 import { isSuccess, judge, type TurnEvidence, type Verdict } from "./verdict.ts";
-
-/** One pi request of the turn: where its message goes and who watches. */
-export type Segment = {
-	readonly stream: PiStream;
-	/** pi's onResponse hook; called once, before anything of the answer. */
-	readonly onResponse?: () => void | Promise<void>;
-	/** pi's onProviderStreamEvent hook, awaited for each event. */
-	readonly onEvent?: (event: AgyEvent) => void | Promise<void>;
-};
-
-/** A card is a call to the display tool of that name. */
-export type StepDisplay =
-	| { readonly as: "card"; readonly tool: string }
-	| { readonly as: "line" }
-	| { readonly as: "hidden" };
-
-export type TurnEnd = {
-	readonly verdict: Verdict;
-	/** What the user said meanwhile and agy was not told. */
-	readonly undelivered: readonly string[];
-	/** agy said that it has the prompt, or did something for it. */
-	readonly wasRead: boolean;
-	/** agy's counters over the conversation, when it gave them. */
-	readonly counters: TokenUsage | null;
-};
-
-export type TurnOptions = {
-	readonly id: string;
-	readonly link: Link;
-	readonly steps: Steps;
-	/** How a step agy ran by itself is shown. Asked for each step. */
-	readonly stepDisplay: () => StepDisplay;
-	/** Minutes; 0 is off. */
-	readonly inactivityTimeoutMin: number;
-	readonly turnTimeoutMin: number;
-	/** agy's counters before this turn; null when unknown. */
-	readonly usageBefore: TokenUsage | null;
-	/** How a text is handed to agy, for what the user says while the turn runs. */
-	readonly encodePrompt: (text: string) => string;
-	/** Where agy keeps the transcript of a conversation. */
-	readonly transcriptPath: (conversationId: string) => string;
-	/** agy named the conversation, and perhaps the model it runs. */
-	readonly onConversation: (conversationId: string, model: string) => void;
-	/** A pi message of the turn is complete: agy knows what it says. */
-	readonly onMessage: (stream: PiStream) => void;
-	/** Nothing was done and nothing shown: true when the owner sends the prompt again, and takes the message over. */
-	readonly onRetry: (verdict: Verdict, segment: Segment) => boolean;
-	/** Called once, when the verdict is known and the pi message has ended. */
-	readonly onEnd: (end: TurnEnd) => void;
-};
 
 type TurnPhase = "streaming" | "parked" | "ended";
 
@@ -413,18 +363,4 @@ function toThinkingRow(tokens: number, durationMs: number | undefined): string {
 	return durationMs === undefined
 		? `Thought: ${tokens} tokens.`
 		: `Thought for ${(durationMs / 1000).toFixed(1)} s, ${tokens} tokens.`;
-}
-
-/**
- * pi sends the prompt again when an error looks transient to it, and agy would get it twice. agy's own words stay out
- * then; they are in the log. Where our summary quotes such words, pi is told in its own that this is no such failure.
- */
-export function toErrorMessage({ summary, detail }: Pick<Verdict, "summary" | "detail">): string {
-	const message = detail === "" || summary.includes(detail) ? summary : `${summary}\nagy: ${detail}`;
-	if (!looksTransient(message)) return message;
-	return looksTransient(summary) ? `${summary} (It is not sent again: out of budget.)` : summary;
-}
-
-function looksTransient(errorMessage: string): boolean {
-	return isRetryableAssistantError({ role: "assistant", stopReason: "error", errorMessage } as AssistantMessage);
 }

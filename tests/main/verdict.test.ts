@@ -1,7 +1,7 @@
 /** Long because it is a table: every way a turn is known to end, one row each. */
 import { type AssistantMessage, isContextOverflow, isRetryableAssistantError } from "@earendil-works/pi-ai";
 import { describe, expect, test } from "vitest";
-import { toErrorMessage } from "../../src/main/turn.ts";
+import { toErrorMessage } from "../../src/main/error-message.ts";
 import { judge, type TurnEvidence, type Verdict, type VerdictKind } from "../../src/main/verdict.ts";
 import { AgyError } from "../../src/shared/errors.ts";
 import { turnEnd } from "../support/agy-events.ts";

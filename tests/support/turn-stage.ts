@@ -2,7 +2,8 @@
 
 import type { PiStream } from "../../src/main/pi-stream.ts";
 import { type StepOutcome, Steps } from "../../src/main/steps.ts";
-import { type Segment, type StepDisplay, Turn, type TurnEnd, type TurnOptions } from "../../src/main/turn.ts";
+import { Turn } from "../../src/main/turn.ts";
+import type { Segment, StepDisplay, TurnEnd, TurnOptions } from "../../src/main/turn-contract.ts";
 import type { Verdict } from "../../src/main/verdict.ts";
 import { FakeLink } from "./fake-link.ts";
 import { PiMessage } from "./pi-message.ts";

@@ -1,0 +1,57 @@
+/** What a turn is given by its owner and what it tells in return. */
+
+import type { AgyEvent, TokenUsage } from "../shared/events.ts";
+import type { Link } from "./link.ts";
+import type { PiStream } from "./pi-stream.ts";
+import type { Steps } from "./steps.ts";
+import type { Verdict } from "./verdict.ts";
+
+/** One pi request of the turn: where its message goes and who watches. */
+export type Segment = {
+	readonly stream: PiStream;
+	/** pi's onResponse hook; called once, before anything of the answer. */
+	readonly onResponse?: () => void | Promise<void>;
+	/** pi's onProviderStreamEvent hook, awaited for each event. */
+	readonly onEvent?: (event: AgyEvent) => void | Promise<void>;
+};
+
+/** A card is a call to the display tool of that name. */
+export type StepDisplay =
+	| { readonly as: "card"; readonly tool: string }
+	| { readonly as: "line" }
+	| { readonly as: "hidden" };
+
+export type TurnEnd = {
+	readonly verdict: Verdict;
+	/** What the user said meanwhile and agy was not told. */
+	readonly undelivered: readonly string[];
+	/** agy said that it has the prompt, or did something for it. */
+	readonly wasRead: boolean;
+	/** agy's counters over the conversation, when it gave them. */
+	readonly counters: TokenUsage | null;
+};
+
+export type TurnOptions = {
+	readonly id: string;
+	readonly link: Link;
+	readonly steps: Steps;
+	/** How a step agy ran by itself is shown. Asked for each step. */
+	readonly stepDisplay: () => StepDisplay;
+	/** Minutes; 0 is off. */
+	readonly inactivityTimeoutMin: number;
+	readonly turnTimeoutMin: number;
+	/** agy's counters before this turn; null when unknown. */
+	readonly usageBefore: TokenUsage | null;
+	/** How a text is handed to agy, for what the user says while the turn runs. */
+	readonly encodePrompt: (text: string) => string;
+	/** Where agy keeps the transcript of a conversation. */
+	readonly transcriptPath: (conversationId: string) => string;
+	/** agy named the conversation, and perhaps the model it runs. */
+	readonly onConversation: (conversationId: string, model: string) => void;
+	/** A pi message of the turn is complete: agy knows what it says. */
+	readonly onMessage: (stream: PiStream) => void;
+	/** Nothing was done and nothing shown: true when the owner sends the prompt again, and takes the message over. */
+	readonly onRetry: (verdict: Verdict, segment: Segment) => boolean;
+	/** Called once, when the verdict is known and the pi message has ended. */
+	readonly onEnd: (end: TurnEnd) => void;
+};
