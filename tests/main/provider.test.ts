@@ -103,15 +103,17 @@ describe("what reaches agy", () => {
 		await stage.say("Go.", {}, () => "Use tabs.");
 		stage.behave = (link, prompt) => link.read(prompt);
 		stage.messages.push(user("Go on."));
-		const [killed, cutOff] = [stage.provider, stage.ask()];
+		const { provider: killed, bindings } = stage;
+		const cutOff = stage.ask();
 		await until("agy has it", () => stage.toldTo("c1").includes("Use tabs.\n\nGo on."));
-		await stage.bindings.settled();
+		await bindings.settled();
 		stage.open();
 		stage.behave = (link, prompt) => link.answer(prompt);
 		await stage.say("Next.");
 		expect(stage.prompt).toBe("Next.");
 		await killed.close();
 		await cutOff;
+		await bindings.settled();
 	});
 
 	test("what was said before a turn that was stopped before it was sent", async () => {
