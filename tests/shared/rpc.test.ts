@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { AgyError } from "../../src/shared/errors.ts";
 import { connect, serve } from "../../src/shared/rpc.ts";
 import { within } from "../support/condition.ts";
@@ -103,7 +103,8 @@ describe("over a channel", () => {
 		);
 		await expect(control.hang()).rejects.toMatchObject({ code: "control-timeout" });
 		fail(new Error("late"));
-		expect(await control.echo(1)).toBe(1);
+		// A busy machine may miss the short deadline again; an answer in the end shows that the peer lives on.
+		await vi.waitFor(async () => expect(await control.echo(1)).toBe(1), { timeout: LONG_MS });
 	});
 
 	test("the end of the lane rejects what is open and what is called afterwards", async () => {

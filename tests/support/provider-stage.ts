@@ -187,9 +187,9 @@ export class ProviderStage {
 
 	async close(): Promise<void> {
 		await within("the end of the provider", this.provider.close());
+		for (const link of this.links) this.#end(link, "closed"); // What a turn still remembers of it is written below.
 		await this.bindings.settled();
 		await this.spill.close();
-		for (const link of this.links) this.#end(link, "closed");
 	}
 
 	/** pi is ended and started again. */
