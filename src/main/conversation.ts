@@ -171,7 +171,7 @@ export class Conversation {
 		if (inlineInstructions === "" || hashOf(inlineInstructions) === this.#state.instructions) return [];
 		return [
 			{
-				name: "your instructions",
+				name: "the text of your instructions",
 				heading: "Instructions from pi, the program you work in:",
 				text: inlineInstructions,
 			},

@@ -147,7 +147,7 @@ export class TurnStarter {
 		const history =
 			context.length === 0 ? [] : [await toFileSection("the conversation so far", renderTranscript(context), spill)];
 		const sections = [
-			{ name: "your instructions", heading: "", text: getCurrentSystemPrompt([...ask.messages]) },
+			{ name: "the text of your instructions", heading: "", text: getCurrentSystemPrompt([...ask.messages]) },
 			...history,
 			userSection(await renderUserMessages(prompt, spill)),
 		];
@@ -227,10 +227,15 @@ export class TurnStarter {
 		}
 	}
 
+	/** Plan mode keeps agy's slash commands on: a text that begins like one must not be taken for it. */
+	#asPlainText(text: string): string {
+		return this.#options.config.mode === "plan" && text.startsWith("/") ? `The user says: ${text}` : text;
+	}
+
 	/** Gives pi's hook the payload and takes its replacement. */
 	async #toPrompt({ options, model }: Ask, text: string): Promise<string> {
 		const { engine } = this.#options;
-		const payload = engine.payload(text);
+		const payload = engine.payload(this.#asPlainText(text));
 		return engine.encodePrompt(engine.parsePayload(await options.onPayload?.(payload, model)) ?? payload);
 	}
 
@@ -274,7 +279,7 @@ export class TurnStarter {
 			steps,
 			inactivityTimeoutMin: config.inactivityTimeoutMin,
 			turnTimeoutMin: turnTimeoutMinOf(config, session.hasTerminal),
-			encodePrompt: (text) => engine.encodePrompt(engine.payload(text)),
+			encodePrompt: (text) => engine.encodePrompt(engine.payload(this.#asPlainText(text))),
 			transcriptPath: (conversationId) =>
 				join(
 					config.geminiDir,

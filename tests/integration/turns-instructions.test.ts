@@ -96,4 +96,9 @@ describe("AGY_MODE=plan", () => {
 		expect(argv).not.toContain("--dangerously-skip-permissions");
 		expect(argv).not.toContain("--disable-slash-commands");
 	});
+
+	it("does not take a prompt for one of agy's commands", async () => {
+		const session = await stage.open({ env: { AGY_MODE: "plan" } });
+		expect(await session.ask("/model is a path here")).toBe("The user says: /model is a path here");
+	});
 });

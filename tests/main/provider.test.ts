@@ -382,7 +382,7 @@ describe("pi's system prompt", () => {
 	test("that is long is a file like anything else", async () => {
 		await stage.restart({ agent: "reviewer" });
 		await say("k".repeat(30_000), "One.");
-		expect(stage.prompt).toMatch(/^Your instructions is in the file \S+\.md, because[\s\S]*\n\nOne\.$/);
+		expect(stage.prompt).toMatch(/^The text of your instructions is in the file \S+\.md, because[\s\S]*\n\nOne\.$/);
 	});
 });
 

@@ -306,7 +306,10 @@ export class ProviderStage {
 			idle.state = "running";
 			return idle;
 		}
-		for (const link of this.links) if (link.spec.sessionId === spec.sessionId) this.#end(link, "closed");
+		for (const link of this.links) {
+			// One that still runs is its turn's to end.
+			if (link.spec.sessionId === spec.sessionId && link.state !== "running") this.#end(link, "closed");
+		}
 		if (spec.conversationId !== null && this.busy.has(spec.conversationId)) {
 			throw new AgyError("conversation-busy", "Another pi process is working on this conversation.");
 		}
