@@ -251,7 +251,7 @@ describe("what passes a link", () => {
 	});
 });
 
-describe("300 links opened and closed", () => {
+describe("120 links opened and closed", () => {
 	it("leave no thread, descriptor, child process or record", async () => {
 		// Small and fast on purpose: what is counted here is what a link costs, not what agy does.
 		const bin = sandbox.write(
@@ -277,7 +277,7 @@ describe("300 links opened and closed", () => {
 		const descriptors = () => readdirSync("/proc/self/fd").length;
 		const before = { threads: rig.lanes.threads.length, descriptors: descriptors() };
 
-		for (let count = 0; count < 50; count++) await batch();
+		for (let count = 0; count < 20; count++) await batch();
 		expect(rig.lanes.threads.length).toBe(before.threads);
 		await until(
 			() => `descriptors: ${descriptors()} after ${before.descriptors}`,

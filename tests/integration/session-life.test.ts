@@ -8,7 +8,7 @@ import { Sandbox } from "../support/sandbox.ts";
 import { answer, textOf } from "../support/transcript.ts";
 
 const SESSION_COMMANDS = join(import.meta.dirname, "..", "support", "session-commands.ts");
-const CYCLES = 10;
+const CYCLES = 6;
 
 type State = { readonly sessionId: string; readonly sessionFile: string };
 
@@ -33,7 +33,7 @@ async function userEntries(pi: RpcClient): Promise<readonly string[]> {
 	return messages.map((message) => message.entryId);
 }
 
-describe("ten times reload, new, fork, resume and tree", () => {
+describe("six times reload, new, fork, resume and tree", () => {
 	it("leave no thread, process, zombie or file behind", async () => {
 		sandbox = new Sandbox();
 		const pi = startPi();
