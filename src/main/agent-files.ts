@@ -9,7 +9,7 @@ import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject, JsonValue } from "../shared/events.ts";
 import type { JsonStore } from "./json-store.ts";
-import { isAlive, ownIdentity, type ProcessIdentity } from "./processes/proof.ts";
+import { isAlive, isIdentity, isSame, ownIdentity, type ProcessIdentity } from "./processes/proof.ts";
 
 type Owners = Map<string, readonly ProcessIdentity[]>;
 
@@ -97,13 +97,4 @@ function toOwners(file: JsonObject): Owners {
 		owners.set(name, holders.filter(isIdentity));
 	}
 	return owners;
-}
-
-function isIdentity(value: unknown): value is ProcessIdentity {
-	const identity = value as Partial<ProcessIdentity> | null;
-	return typeof identity?.pid === "number" && typeof identity.startTime === "string";
-}
-
-function isSame(a: ProcessIdentity, b: ProcessIdentity): boolean {
-	return a.pid === b.pid && a.startTime === b.startTime;
 }

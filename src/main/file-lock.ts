@@ -6,7 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { isAlive, ownIdentity, type ProcessIdentity } from "./processes/proof.ts";
+import { isAlive, isIdentity, ownIdentity, type ProcessIdentity } from "./processes/proof.ts";
 
 const RETRY_MS = 15;
 /** A take-over lasts microseconds; its mark outlives this only when its maker was killed in the middle. */
@@ -74,8 +74,8 @@ async function isAbandoned(path: string): Promise<boolean> {
 
 function toIdentity(source: string): ProcessIdentity | null {
 	try {
-		const { pid, startTime } = JSON.parse(source) as Partial<ProcessIdentity>;
-		return typeof pid === "number" && typeof startTime === "string" ? { pid, startTime } : null;
+		const owner: unknown = JSON.parse(source);
+		return isIdentity(owner) ? owner : null;
 	} catch {
 		return null; // Not written by us, or by a version that is gone: nobody holds it.
 	}

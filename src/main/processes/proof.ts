@@ -23,6 +23,16 @@ export async function ownIdentity(): Promise<ProcessIdentity> {
 	return (await identify(process.pid)) ?? { pid: process.pid, startTime: "" };
 }
 
+/** Whether a value read from a file has the shape of an identity. */
+export function isIdentity(value: unknown): value is ProcessIdentity {
+	const identity = value as Partial<ProcessIdentity> | null | undefined;
+	return typeof identity?.pid === "number" && typeof identity.startTime === "string";
+}
+
+export function isSame(a: ProcessIdentity, b: ProcessIdentity): boolean {
+	return a.pid === b.pid && a.startTime === b.startTime;
+}
+
 /** The identity of a running process, or null when there is none. A zombie has ended. */
 export async function identify(pid: number): Promise<ProcessIdentity | null> {
 	const row = await readRow(pid);
@@ -31,7 +41,7 @@ export async function identify(pid: number): Promise<ProcessIdentity | null> {
 
 export async function isAlive(identity: ProcessIdentity): Promise<boolean> {
 	const current = await identify(identity.pid);
-	return current !== null && current.startTime === identity.startTime;
+	return current !== null && isSame(current, identity);
 }
 
 /** Every process that descends from `pid` or is in its process group, `pid` itself included when it runs. */

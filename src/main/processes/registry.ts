@@ -9,7 +9,7 @@ import { basename, isAbsolute } from "node:path";
 import type { JsonObject, JsonValue } from "../../shared/events.ts";
 import type { JsonStore } from "../json-store.ts";
 import { Guardian } from "./guardian.ts";
-import { familyOf, isAlive, ownIdentity, type ProcessIdentity } from "./proof.ts";
+import { familyOf, isAlive, isIdentity, isSame, ownIdentity, type ProcessIdentity } from "./proof.ts";
 import { stopFamily } from "./stop.ts";
 
 type Entry = ProcessIdentity & {
@@ -88,10 +88,6 @@ export class ProcessRegistry {
 	}
 }
 
-function isSame(a: ProcessIdentity, b: ProcessIdentity): boolean {
-	return a.pid === b.pid && a.startTime === b.startTime;
-}
-
 function toEntries(file: JsonObject): readonly Entry[] {
 	const rows = file.processes;
 	return Array.isArray(rows) ? (rows as unknown[]).filter(isEntry) : [];
@@ -103,15 +99,10 @@ function isSocketDir(path: unknown): path is string {
 }
 
 function isEntry(value: unknown): value is Entry {
-	return isIdentity(value) && isIdentity((value as { owner?: unknown }).owner);
+	return isUsable(value) && isUsable((value as { owner?: unknown }).owner);
 }
 
-function isIdentity(value: unknown): value is ProcessIdentity {
-	const identity = value as { pid?: unknown; startTime?: unknown } | null;
-	return (
-		typeof identity?.pid === "number" &&
-		identity.pid > 1 &&
-		typeof identity.startTime === "string" &&
-		identity.startTime !== ""
-	);
+/** Nothing else is ever signalled, whatever the file says. */
+function isUsable(value: unknown): value is ProcessIdentity {
+	return isIdentity(value) && value.pid > 1 && value.startTime !== "";
 }
