@@ -10,7 +10,7 @@ import type { LaneEnd, LaneStats } from "../../src/shared/lane-control.ts";
 import { CONTRACT_VERSION, HIGH_WATER_BYTES, LINKS_PER_LANE, LOW_WATER_BYTES } from "../../src/shared/limits.ts";
 import { until, within } from "../support/condition.ts";
 import { LaneRig, submit } from "../support/lane-rig.ts";
-import { childrenOf, zombiesOf } from "../support/process-table.ts";
+import { childrenOf, untilReaped } from "../support/process-table.ts";
 import { Sandbox } from "../support/sandbox.ts";
 
 /** What one read of a pipe brings at most. */
@@ -30,7 +30,8 @@ beforeEach(() => {
 afterEach(async () => {
 	await rig.close().finally(() => sandbox.close());
 	expect(rig.lanes.threads.length).toBe(0);
-	expect(childrenOf(process.pid).filter((row) => row.isZombie || row.command.includes("agy-sim"))).toEqual([]);
+	await untilReaped(process.pid);
+	expect(childrenOf(process.pid).filter((row) => row.command.includes("agy-sim"))).toEqual([]);
 });
 
 /** What the scenario `steady` says. */
@@ -87,7 +88,7 @@ describe("a crashed worker thread", () => {
 		expect(rig.lanes.crashes).toBe(1);
 		await within("the process of the lost link", first.link.closed);
 		expect(sandbox.agyProcesses().map((row) => row.pid)).toEqual([other.link.pid]);
-		expect(zombiesOf(process.pid)).toEqual([]);
+		await untilReaped(process.pid);
 
 		expect(other.heard.end).toBeNull();
 		sandbox.openGate("go");
@@ -110,7 +111,7 @@ describe("a crashed worker thread", () => {
 		await heard.over();
 		await within("the process of the lost link", link.closed);
 		expect(sandbox.agyProcesses()).toEqual([]);
-		expect(zombiesOf(process.pid)).toEqual([]);
+		await untilReaped(process.pid);
 	});
 
 	it("is replaced twice; after the third crash within a minute the lanes stay down and say why", async () => {
@@ -283,7 +284,8 @@ describe("120 links opened and closed", () => {
 			() => `descriptors: ${descriptors()} after ${before.descriptors}`,
 			() => descriptors() <= before.descriptors,
 		);
-		expect(childrenOf(process.pid).filter((row) => row.command.includes("quick-agy") || row.isZombie)).toEqual([]);
+		await untilReaped(process.pid);
+		expect(childrenOf(process.pid).filter((row) => row.command.includes("quick-agy"))).toEqual([]);
 		expect(rig.links.links).toEqual([]);
 		expect(rig.registry.running).toEqual([]);
 		await until("the lane has dropped every link", async () => {

@@ -1,7 +1,7 @@
 /** Several pi sessions in one process, as a host of sub-agents runs them. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
-import { guardiansOf, zombiesOf } from "../support/process-table.ts";
+import { guardiansOf, untilReaped } from "../support/process-table.ts";
 import { Sandbox } from "../support/sandbox.ts";
 import { enterSandbox, hubs, SdkSession } from "../support/sdk-session.ts";
 
@@ -62,7 +62,7 @@ describe("eight sessions side by side", () => {
 		expect(hubs()).toEqual([]);
 		expect(sandbox.agyProcesses()).toEqual([]);
 		expect(guardiansOf(process.pid)).toEqual([]);
-		expect(zombiesOf(process.pid)).toEqual([]);
+		await untilReaped(process.pid);
 		expect(sandbox.leftInTemp()).toEqual([]);
 	});
 });
@@ -98,7 +98,7 @@ describe("a worker thread that crashes in the middle of a turn", () => {
 		expect(resumed?.argv.join(" ")).toContain("--conversation c0ffee00-0000-4000-8000-000000000001");
 		await until("only the new process is left", () => sandbox.agyProcesses().length === 1);
 		expect(sandbox.agyProcesses()[0]?.pid).not.toBe(crashed?.pid);
-		expect(zombiesOf(process.pid)).toEqual([]);
+		await untilReaped(process.pid);
 		await session.close();
 		sessions = [];
 		expect(threads()).toBe(0);

@@ -1,7 +1,7 @@
 /** `pi --mode rpc`: one long-lived pi on which several turns run, in this order. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
-import { zombiesOf } from "../support/process-table.ts";
+import { untilReaped } from "../support/process-table.ts";
 import { RpcClient } from "../support/rpc-client.ts";
 import { Sandbox } from "../support/sandbox.ts";
 import { answer, assistantMessages, cards, retries, streamedText, textOf } from "../support/transcript.ts";
@@ -81,7 +81,7 @@ describe("pi --mode rpc", () => {
 		expect(answer(turn)).toMatchObject({ stopReason: "aborted" });
 		expect(textOf(answer(turn))).toBe("half");
 		await until("no agy runs", () => sandbox.agyProcesses().length === 0);
-		expect(zombiesOf(pi.pi.pid)).toEqual([]);
+		await untilReaped(pi.pi.pid);
 
 		expect(textOf(answer(await pi.prompt("third")))).toBe("third by gemini-3.8-flash-medium");
 		const [before, after] = sandbox.runs();

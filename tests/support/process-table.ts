@@ -1,5 +1,6 @@
 /** The processes of the machine as a test sees them: families, zombies, threads, environment. Reads /proc (Linux). */
 import { readdirSync, readFileSync } from "node:fs";
+import { until } from "./condition.ts";
 
 export type ProcessRow = {
 	readonly pid: number;
@@ -18,6 +19,14 @@ export function childrenOf(pid: number): readonly ProcessRow[] {
 
 export function zombiesOf(pid: number): readonly ProcessRow[] {
 	return childrenOf(pid).filter((row) => row.isZombie);
+}
+
+/** A child that has just ended is a zombie for the moment until its parent has heard of it; one that stays so fails this. */
+export async function untilReaped(pid: number): Promise<void> {
+	await until(
+		() => `${pid} reaps its children: ${JSON.stringify(zombiesOf(pid))}`,
+		() => zombiesOf(pid).length === 0,
+	);
 }
 
 /** Running and not a zombie. */
