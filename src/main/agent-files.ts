@@ -5,7 +5,7 @@
  */
 
 import { createHash } from "node:crypto";
-import { mkdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { JsonObject, JsonValue } from "../shared/events.ts";
 import type { JsonStore } from "./json-store.ts";
@@ -56,12 +56,13 @@ export class AgentFiles {
 
 	async #write(name: string, systemPrompt: string): Promise<string> {
 		const own = await ownIdentity();
+		// Recorded first: a pi killed in between leaves a record without a file, and not the other way round.
 		await this.#update(async (owners) => {
 			const holders = owners.get(name) ?? [];
 			owners.set(name, holders.some((holder) => isSame(holder, own)) ? holders : [...holders, own]);
-			await mkdir(this.#directory, { recursive: true, mode: 0o700 });
-			await writeFile(join(this.#directory, `${name}.md`), toAgentFile(name, systemPrompt), { mode: 0o600 });
 		});
+		await mkdir(this.#directory, { recursive: true, mode: 0o700 });
+		await writeUnlessThere(join(this.#directory, `${name}.md`), toAgentFile(name, systemPrompt));
 		return name;
 	}
 
@@ -81,6 +82,12 @@ export class AgentFiles {
 			return { ...file, version: 1, agents: Object.fromEntries(owners) as unknown as JsonValue };
 		});
 	}
+}
+
+/** Another process may have its agy read the file right now: one with the same content is left alone. */
+async function writeUnlessThere(path: string, content: string): Promise<void> {
+	const present = await readFile(path, "utf8").catch(() => null); // Missing: written now.
+	if (present !== content) await writeFile(path, content, { mode: 0o600 });
 }
 
 function toAgentFile(name: string, systemPrompt: string): string {

@@ -105,7 +105,7 @@ export function loadConfig(env: Env = process.env): Config {
 		digest: setting("digest", "AGY_DIGEST", false, parseSwitch),
 		extraArgs: setting("extraArgs", "AGY_EXTRA_ARGS", [], parseArgs),
 		debug: setting("debug", "AGY_DEBUG", false, parseSwitch),
-		prices: Object.freeze(toPrices(file.prices)),
+		prices: Object.freeze(toPrices(file.prices, (text) => problems.push(text))),
 		dataDir,
 		geminiDir: expandHome(setting("geminiDir", "AGY_GEMINI_DIR", null, parseText) ?? join(homedir(), ".gemini")),
 		childEnv: Object.freeze(childEnvOf(env, file)),
@@ -129,14 +129,27 @@ function childEnvOf(env: Env, file: JsonObject): Record<string, string> {
 	return child;
 }
 
-function toPrices(value: unknown): Record<string, Price> {
+function toPrices(value: unknown, problem: Problem): Record<string, Price> {
 	const prices: Record<string, Price> = {};
-	for (const [modelId, price] of Object.entries((value ?? {}) as Record<string, Partial<Price> | null>)) {
-		const { input, output, cacheRead } = price ?? {};
-		if (typeof input !== "number" || typeof output !== "number") continue;
-		prices[modelId] = { input, output, cacheRead: typeof cacheRead === "number" ? cacheRead : input };
+	if (value === undefined || value === null) return prices;
+	const refuse = (what: string, raw: unknown) =>
+		problem(
+			`config.json: ${what} is ${JSON.stringify(raw)}, which is not understood. Allowed: for each model id its input, output and, if it differs, cacheRead, in dollars per million tokens. What has no price costs 0.`,
+		);
+	if (typeof value !== "object" || Array.isArray(value)) {
+		refuse("prices", value);
+		return prices;
+	}
+	for (const [modelId, price] of Object.entries(value)) {
+		const { input, output, cacheRead = input } = (price ?? {}) as Readonly<Record<string, unknown>>;
+		if (isAmount(input) && isAmount(output) && isAmount(cacheRead)) prices[modelId] = { input, output, cacheRead };
+		else refuse(`prices of ${modelId}`, price);
 	}
 	return prices;
+}
+
+function isAmount(value: unknown): value is number {
+	return typeof value === "number" && value >= 0;
 }
 
 function parseText(raw: unknown, problem: Problem): string | null | undefined {

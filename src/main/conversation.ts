@@ -24,6 +24,8 @@ export type ConversationOptions = {
 	readonly encode: (text: string) => string;
 };
 
+type Knowledge = Omit<Binding, "conversationId">;
+
 const GO_ON = "Go on with what was asked before; the last attempt did not finish.";
 /** Equals no transcript, so that the next turn rebuilds. */
 const UNPROVABLE: Told = { count: 0, hash: "unprovable" };
@@ -34,7 +36,10 @@ export class Conversation {
 	readonly #messages: readonly Message[];
 	#before: Binding | null;
 	#plan: HistoryPlan;
-	#state: Omit<Binding, "conversationId">;
+	/** What agy will know with the prompt, and what it is known to know without. */
+	#state: Knowledge;
+	#stateUnread: Knowledge;
+	#isRead = false;
 	#conversationId: string | null;
 
 	private constructor(options: ConversationOptions, messages: readonly Message[], before: Binding | null) {
@@ -45,6 +50,7 @@ export class Conversation {
 		if (!this.#plan.extends) this.#before = null;
 		this.#conversationId = this.#before?.conversationId ?? null;
 		this.#state = stateOf(this.#before);
+		this.#stateUnread = this.#state;
 	}
 
 	/** The session's conversation as this transcript needs it; `isFresh` gives up the one there is. */
@@ -79,6 +85,7 @@ export class Conversation {
 		// Whoever gives up says why.
 		this.#plan = { ...planHistory(this.#messages, this.#options.providerId, null), reason: "" };
 		this.#state = stateOf(null);
+		this.#stateUnread = this.#state;
 	}
 
 	/** The prompt that tells agy what it does not know. */
@@ -96,7 +103,7 @@ export class Conversation {
 		return composePrompt(sections, encode, spill);
 	}
 
-	/** The prompt is about to be written: from here on agy may know it. */
+	/** The prompt is about to be written. */
 	submitted(): void {
 		const { inlineInstructions } = this.#options;
 		this.#state = {
@@ -105,6 +112,16 @@ export class Conversation {
 			undelivered: [],
 			instructions: inlineInstructions === "" ? this.#state.instructions : hashOf(inlineInstructions),
 		};
+	}
+
+	/**
+	 * agy has shown that it has the prompt, or `followUp` when that is not "". Only now is it written down as told: a pi
+	 * that dies before tells it again.
+	 */
+	read(followUp: string): void {
+		this.#isRead = true;
+		const at = this.#state.undelivered.indexOf(followUp);
+		if (at >= 0) this.#state = { ...this.#state, undelivered: this.#state.undelivered.toSpliced(at, 1) };
 		this.#save();
 	}
 
@@ -120,7 +137,10 @@ export class Conversation {
 		const isExpected = this.#conversationId === null || this.#conversationId === conversationId;
 		if (this.#conversationId === conversationId) return true;
 		this.#conversationId = conversationId;
-		if (!isExpected) this.#state = { ...this.#state, told: UNPROVABLE, usage: null };
+		if (!isExpected) {
+			this.#state = { ...this.#state, told: UNPROVABLE, usage: null };
+			this.#stateUnread = { ...this.#stateUnread, told: UNPROVABLE, usage: null };
+		}
 		this.#save();
 		return isExpected;
 	}
@@ -163,7 +183,8 @@ export class Conversation {
 
 	#save(): void {
 		if (this.#conversationId === null) return;
-		this.#options.bindings.bind(this.#options.key, { conversationId: this.#conversationId, ...this.#state });
+		const knowledge = this.#isRead ? this.#state : this.#stateUnread;
+		this.#options.bindings.bind(this.#options.key, { conversationId: this.#conversationId, ...knowledge });
 	}
 
 	#instructionSections(): readonly Section[] {
@@ -201,7 +222,7 @@ export function userSection(text: string): Section {
 	return { name: "the user's message", heading: "", text };
 }
 
-function stateOf(binding: Binding | null): Omit<Binding, "conversationId"> {
+function stateOf(binding: Binding | null): Knowledge {
 	const { told, undelivered, instructions, usage } = binding ?? {
 		told: NOTHING_TOLD,
 		undelivered: [],

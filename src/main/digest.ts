@@ -10,25 +10,28 @@ import { textOf } from "./history.ts";
 const COMPACTED = /^The conversation history before this point was compacted/;
 const CUT = "[earlier parts left out]";
 
-/** The transcript for a file: newest parts kept when it is too long. */
+/** The transcript for a file; when it is too long, the newest of it. */
 export function renderTranscript(messages: readonly Message[]): string {
-	const parts = messages.map((message) => render(message, TRANSCRIPT_TOOL_RESULT_CHARS)).filter((part) => part !== "");
-	return ["# The conversation so far", ...keepNewest(parts, TRANSCRIPT_CHARS)].join("\n\n");
+	const parts = renderAll(messages, TRANSCRIPT_TOOL_RESULT_CHARS);
+	const isTooLong = parts.join("").length > TRANSCRIPT_CHARS;
+	const kept = isTooLong ? sinceSummary(messages, TRANSCRIPT_TOOL_RESULT_CHARS, TRANSCRIPT_CHARS) : parts;
+	return ["# The conversation so far", ...kept].join("\n\n");
 }
 
-/** The newest compaction summary whole, and of what follows as much of the newest as fits. */
+/** The newest of it, short enough to stand beside a prompt. */
 export function renderDigest(messages: readonly Message[]): string {
+	return sinceSummary(messages, DIGEST_CHARS, DIGEST_CHARS).join("\n\n");
+}
+
+/** The newest compaction summary whole, and of what follows as much of the newest as fits into `maxChars`. */
+function sinceSummary(messages: readonly Message[], toolResultChars: number, maxChars: number): readonly string[] {
 	const summaryAt = messages.findLastIndex((message) => message.role === "user" && COMPACTED.test(textOf(message)));
-	const summary = messages[summaryAt];
-	const head = summary ? [render(summary, DIGEST_CHARS)] : [];
-	const rest = messages.slice(summaryAt + 1).map((message) => render(message, DIGEST_CHARS));
-	return [
-		...head,
-		...keepNewest(
-			rest.filter((part) => part !== ""),
-			DIGEST_CHARS,
-		),
-	].join("\n\n");
+	const head = renderAll(messages.slice(summaryAt, summaryAt + 1), toolResultChars);
+	return [...head, ...keepNewest(renderAll(messages.slice(summaryAt + 1), toolResultChars), maxChars)];
+}
+
+function renderAll(messages: readonly Message[], toolResultChars: number): readonly string[] {
+	return messages.map((message) => render(message, toolResultChars)).filter((part) => part !== "");
 }
 
 /** As many of the last parts as fit into `maxChars`; when not even the last does, its end. */

@@ -54,33 +54,45 @@ export class SessionBindings {
 		this.#set(key, null);
 	}
 
+	/** Resolves when all is written down, or the last try to do so has failed. */
 	async settled(): Promise<void> {
+		await this.#store.settled();
+		if (this.#unsaved.size > 0) this.#save();
 		await this.#store.settled();
 	}
 
-	/** Changes that come while a write is under way go with the next one. */
 	#set(key: SessionKey, binding: Stored | null): void {
 		this.#own.set(nameOf(key), binding);
 		this.#unsaved.add(nameOf(key));
+		this.#save();
+	}
+
+	/** Changes that come while a write is under way go with the next one. */
+	#save(): void {
 		if (this.#isSaving) return;
 		this.#isSaving = true;
+		let names: readonly string[] = [];
 		this.#store
-			.update((file) => this.#merge(file))
+			.update((file) => {
+				names = [...this.#unsaved];
+				this.#unsaved.clear();
+				this.#isSaving = false;
+				return this.#merge(file, names);
+			})
 			.catch((error: unknown) => {
-				this.#isSaving = false; // The next change is tried again, and brings along what is unsaved.
+				for (const name of names) this.#unsaved.add(name); // They go with the next change, or at the end.
+				this.#isSaving = false;
 				this.#onError(error);
 			});
 	}
 
-	#merge(file: JsonObject): JsonObject {
+	#merge(file: JsonObject, names: readonly string[]): JsonObject {
 		const bindings = toBindings(file);
-		for (const name of this.#unsaved) {
+		for (const name of names) {
 			const binding = this.#own.get(name);
 			bindings.delete(name);
 			if (binding) bindings.set(name, binding);
 		}
-		this.#unsaved.clear();
-		this.#isSaving = false;
 		const newestFirst = [...bindings].sort(([, a], [, b]) => b.boundAtMs - a.boundAtMs).slice(0, MAX_BINDINGS);
 		return { ...file, version: 1, sessions: Object.fromEntries(newestFirst) as unknown as JsonValue };
 	}

@@ -48,6 +48,8 @@ export type TurnOptions = {
 	readonly transcriptPath: (conversationId: string) => string;
 	/** agy named the conversation, and perhaps the model it runs. */
 	readonly onConversation: (conversationId: string, model: string) => void;
+	/** agy has what was written: `followUp`, which the user said while the turn ran, or "" for the prompt. */
+	readonly onRead: (followUp: string) => void;
 	/** A pi message of the turn is complete: agy knows what it says. */
 	readonly onMessage: (stream: PiStream) => void;
 	/** Nothing was done and nothing shown: true when the owner sends the prompt again, and takes the message over. */

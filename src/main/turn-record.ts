@@ -16,6 +16,8 @@ export class TurnRecord {
 	#sawOutput = false;
 	#rejected: TurnEvidence["rejected"] = null;
 	#lastRequestStep = -1;
+	#lastModelCallStep = -1;
+	#hasBegun = false;
 	#stepUsage: TokenUsage = NO_USAGE;
 	readonly #activeSteps = new Set<number>();
 	readonly #endedSteps = new Set<number>();
@@ -33,12 +35,23 @@ export class TurnRecord {
 		return this.#lastRequestStep;
 	}
 
+	/** agy has shown that it has what was written last: it noted it, or did something for it. */
+	get hasBegun(): boolean {
+		return this.#hasBegun;
+	}
+
+	/** The last thing agy did was to call its model, and the answer to that call is not here. */
+	get lacksAnswer(): boolean {
+		return this.#lastModelCallStep > Math.max(this.#lastRequestStep, this.#lastText.step);
+	}
+
 	note(event: AgyEvent): void {
 		if (event.kind === "tool" || event.kind === "subagent" || event.kind === "notice") {
 			this.#lastRequestStep = Math.max(this.#lastRequestStep, event.step);
 		}
 		if ("usage" in event && event.usage && event.kind !== "turn-end")
 			this.#stepUsage = add(this.#stepUsage, event.usage);
+		if ("step" in event) this.#hasBegun = true;
 		switch (event.kind) {
 			case "text":
 				this.#sawOutput = true;
@@ -50,6 +63,7 @@ export class TurnRecord {
 				return;
 			case "model-call":
 				this.#sawOutput = true;
+				this.#lastModelCallStep = event.step;
 				if (event.usage) this.contextTokens = event.usage.input + event.usage.cacheRead;
 				return;
 			case "thinking":
@@ -68,7 +82,7 @@ export class TurnRecord {
 		this.#rejected ??= { reason: message.reason, sample: message.sample };
 	}
 
-	/** agy said that it has the prompt, or did something for it. */
+	/** The same of the turn's first prompt. */
 	get wasRead(): boolean {
 		return this.#sawOutput || this.#lastRequestStep >= 0;
 	}
@@ -87,6 +101,7 @@ export class TurnRecord {
 	completeText(response: string): string {
 		const missing = this.#missingText(response);
 		this.#text += missing;
+		if (missing !== "") this.#hasBegun = true;
 		return missing;
 	}
 
@@ -104,6 +119,7 @@ export class TurnRecord {
 	startAnswer(): void {
 		this.#text = "";
 		this.#lastText = { step: -1, text: "" };
+		this.#hasBegun = false;
 	}
 
 	evidence(

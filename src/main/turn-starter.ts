@@ -121,6 +121,7 @@ export class TurnStarter {
 					}
 					if (model !== "" && model !== slug) this.#tellOnce(`agy runs the model ${model}, not ${slug} as asked.`);
 				},
+				onRead: (followUp) => conversation.read(followUp),
 				onMessage: (stream) => conversation.said(stream),
 				onRetry: (verdict) => owner.onRetry(verdict),
 				onEnd: (end) => {
@@ -167,6 +168,7 @@ export class TurnStarter {
 				stepDisplay: () => ({ as: "hidden" }),
 				usageBefore: { input: 0, output: 0, thinking: 0, cacheRead: 0 },
 				onConversation: () => {},
+				onRead: () => {},
 				onMessage: () => {},
 				onRetry: () => false,
 				onEnd: (end) => this.#finish(hub, link, end),

@@ -12,13 +12,14 @@
 
 import { assertNever, toError } from "../shared/errors.ts";
 import type { AgyEvent, SubagentEvent, TokenUsage, ToolEvent, TurnEndEvent } from "../shared/events.ts";
-import { MAX_SILENCE_EXTENSIONS, WITHHELD_AFTER_MS, WITHHELD_IDLE_AFTER_MS } from "../shared/limits.ts";
+import { MAX_SILENCE_EXTENSIONS } from "../shared/limits.ts";
 import { StepCards } from "./cards/step-cards.ts";
 import { toErrorMessage } from "./error-message.ts";
 import type { LinkMessage } from "./lanes.ts";
 import type { LinkConsumer, LinkEnd } from "./link.ts";
 import type { PiStream } from "./pi-stream.ts";
 import { Timer } from "./timer.ts";
+import { TranscriptLookup } from "./transcript-lookup.ts";
 import type { Segment, TurnOptions } from "./turn-contract.ts";
 import { TurnRecord } from "./turn-record.ts";
 import { isSuccess, judge, type TurnEvidence, type Verdict } from "./verdict.ts";
@@ -31,9 +32,8 @@ export class Turn implements LinkConsumer {
 	readonly #cards: StepCards;
 	readonly #silence: Timer;
 	readonly #cap: Timer;
-	readonly #withheld: Timer;
+	readonly #lookup: TranscriptLookup;
 	#silenceExtensions = 0;
-	#isWatching = false;
 	#phase: TurnPhase = "streaming";
 	#segment: Segment;
 	#isResponseAnnounced = false;
@@ -42,6 +42,10 @@ export class Turn implements LinkConsumer {
 	/** Events that came while parked and need a message. */
 	#backlog: AgyEvent[] = [];
 	#followUps: string[] = [];
+	/** What was written last and agy has shown no sign of; null when it has. The turn's first prompt is "". */
+	#unread: string | null = "";
+	/** A success without an answer, while the transcript is looked at for one. */
+	#emptyResult: TurnEndEvent | null = null;
 	/** agy's counters at the last result of the turn. */
 	#counters: TokenUsage | null = null;
 	/** Set when the turn ended while no message was there to say so. */
@@ -55,7 +59,7 @@ export class Turn implements LinkConsumer {
 		this.#cap = new Timer(options.turnTimeoutMin * 60_000, () =>
 			this.#end("too-long", { timeoutMin: options.turnTimeoutMin }),
 		);
-		this.#withheld = new Timer(WITHHELD_AFTER_MS, () => this.#watchTranscript());
+		this.#lookup = new TranscriptLookup(options.link, this.#record, options.transcriptPath, this.#silence);
 	}
 
 	get isParked(): boolean {
@@ -118,13 +122,13 @@ export class Turn implements LinkConsumer {
 		if (this.#phase === "ended") return;
 		this.#silence.touch();
 		this.#silenceExtensions = 0;
-		this.#unwatchTranscript();
-		this.#withheld.start();
+		if (this.#emptyResult === null) this.#lookup.restart();
 		if (message.kind === "events") return this.#takeGuarded(message.events);
 		if (message.kind === "lines-rejected") this.#record.noteRejected(message);
 	}
 
 	ended({ exit, laneError }: LinkEnd): void {
+		if (this.#emptyResult) this.#end("result", { result: this.#emptyResult });
 		this.#end(laneError ? "lane-lost" : "exited", { exit, laneError });
 	}
 
@@ -160,7 +164,7 @@ export class Turn implements LinkConsumer {
 	#apply(event: AgyEvent): void | Promise<void> {
 		if (this.#phase === "ended") return;
 		if (isStep(event) && this.#cards.settle(event)) {
-			this.#record.note(event);
+			this.#note(event);
 			if (this.#phase === "parked" && !this.#cards.hasUnsettled) this.#pauseClocks();
 			return;
 		}
@@ -175,7 +179,7 @@ export class Turn implements LinkConsumer {
 
 	#write(event: AgyEvent): void {
 		const { stream } = this.#segment;
-		this.#record.note(event);
+		this.#note(event);
 		switch (event.kind) {
 			case "ready":
 				this.#nameConversation(event.conversationId, event.model);
@@ -203,6 +207,10 @@ export class Turn implements LinkConsumer {
 				return;
 			case "withheld-answer":
 				stream.text(this.#record.completeStep(event.step, event.text));
+				if (this.#emptyResult) {
+					this.#conclude(this.#emptyResult);
+					return;
+				}
 				stream.thinking("A command that agy started is still running in the background.");
 				this.#end("withheld-answer");
 				return;
@@ -212,6 +220,17 @@ export class Turn implements LinkConsumer {
 			default:
 				assertNever(event);
 		}
+	}
+
+	#note(event: AgyEvent): void {
+		this.#record.note(event);
+		this.#checkRead();
+	}
+
+	#checkRead(): void {
+		if (this.#unread === null || !this.#record.hasBegun) return;
+		this.#options.onRead(this.#unread);
+		this.#unread = null;
 	}
 
 	#writeStep(event: ToolEvent | SubagentEvent): void {
@@ -266,42 +285,35 @@ export class Turn implements LinkConsumer {
 	#takeResult(result: TurnEndEvent): void {
 		const { stream } = this.#segment;
 		this.#nameConversation(result.conversationId, "");
-		stream.text(this.#record.completeText(result.text));
+		const completion = this.#record.completeText(result.text);
+		stream.text(completion);
 		const usage = this.#record.unreportedUsage(result.usage, this.#counters ?? this.#options.usageBefore);
 		this.#counters = result.usage ?? this.#counters;
 		if (usage) stream.addUsage(usage);
+		this.#checkRead();
+		const isAnswerMissing = isSuccess(result) && completion === "" && this.#record.lacksAnswer;
+		if (isAnswerMissing && this.#lookup.lookNow(() => this.#conclude(result))) this.#emptyResult = result;
+		else this.#conclude(result);
+	}
+
+	/** The result holds all there is: the turn goes on with what the user said meanwhile, or ends. */
+	#conclude(result: TurnEndEvent): void {
+		const { stream } = this.#segment;
+		this.#emptyResult = null;
 		if (this.#followUps.length === 0 || !isSuccess(result)) {
 			this.#end("result", { result });
 			return;
 		}
 		stream.endBlock();
 		this.#record.startAnswer();
-		this.#options.link.submitMore(this.#options.encodePrompt(this.#followUps.shift() ?? ""));
+		this.#unread = this.#followUps.shift() ?? "";
+		this.#options.link.submitMore(this.#options.encodePrompt(this.#unread));
 	}
 
 	#nameConversation(conversationId: string, model: string): void {
 		if (conversationId === "") return;
 		this.#segment.stream.setConversation(conversationId);
 		this.#options.onConversation(conversationId, model);
-	}
-
-	/** agy prints nothing: perhaps the answer is finished, and only a command that it left running is not. */
-	#watchTranscript(): void {
-		const { link, transcriptPath } = this.#options;
-		const { hasActiveSteps, lastRequestStep } = this.#record;
-		if (this.#phase === "ended" || link.conversationId === null) return;
-		if (lastRequestStep < 0 || (!hasActiveSteps && this.#silence.idleMs < WITHHELD_IDLE_AFTER_MS)) {
-			this.#withheld.start();
-			return;
-		}
-		this.#isWatching = true;
-		link.watchTranscript(transcriptPath(link.conversationId), lastRequestStep);
-	}
-
-	#unwatchTranscript(): void {
-		this.#withheld.stop();
-		if (this.#isWatching) this.#options.link.unwatchTranscript();
-		this.#isWatching = false;
 	}
 
 	async #endUnlessToolRuns(): Promise<void> {
@@ -320,7 +332,7 @@ export class Turn implements LinkConsumer {
 		this.#phase = "ended";
 		this.#silence.stop();
 		this.#cap.stop();
-		this.#unwatchTranscript();
+		this.#lookup.stop();
 		const { link } = this.#options;
 		this.#cards.leaveBehind();
 		const known = { stderr: link.stderrTail, isReused: link.turns > 1, conversationId: link.conversationId ?? "" };
@@ -334,7 +346,8 @@ export class Turn implements LinkConsumer {
 		else if (!isRetried) this.#tell(this.#segment.stream, verdict);
 		this.#letDeliveryGoOn();
 		const { wasRead } = this.#record;
-		this.#options.onEnd({ verdict, undelivered: this.#followUps, wasRead, counters: this.#counters });
+		const undelivered = this.#unread ? [this.#unread, ...this.#followUps] : this.#followUps;
+		this.#options.onEnd({ verdict, undelivered, wasRead, counters: this.#counters });
 	}
 
 	#tell(stream: PiStream, verdict: Verdict): void {

@@ -103,6 +103,8 @@ export const WITHHELD_AFTER_MS = 3_000;
 /** The same with no tool running: a model call may be silent for a while before it ends. */
 export const WITHHELD_IDLE_AFTER_MS = 10_000;
 export const TRANSCRIPT_POLL_MS = 1_000;
+/** How long a success without an answer waits for the transcript to bring it: two looks and some. */
+export const TRANSCRIPT_LOOKUP_MS = 2_500;
 export const TRANSCRIPT_TAIL_BYTES = 512 * 1024;
 /** agy's own print timeout is set out of the way of ours. */
 export const PRINT_TIMEOUT = "24h";

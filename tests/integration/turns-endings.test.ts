@@ -162,6 +162,14 @@ describe("an answer that agy wrote down and does not print", () => {
 		expect(session.prompts()).toEqual(["start the server", "next"]);
 	});
 
+	it("arrives behind a success without one, and the process takes the next prompt", async () => {
+		const session = await stage.open({ scenario: "transcript-only" });
+		const turn = await session.turn("go");
+		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
+		expect(textOf(answer(turn))).toBe("Written down, never said.\n");
+		expect(session.runs()).toHaveLength(1);
+	});
+
 	it("arrives when nothing else comes for a while", async () => {
 		const session = await stage.open({ scenario: "parked" });
 		const turn = await session.turn("go");

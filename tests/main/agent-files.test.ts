@@ -145,6 +145,13 @@ describe("the sweep", () => {
 		expect(present()).toStrictEqual([]);
 	});
 
+	test("removes a file whose process was killed before it could record that it was there", async () => {
+		// The record stands before the file is written, so there is no such file.
+		writeFileSync(folder.at("agents"), "in the way");
+		await expect(files.stage(PROMPT)).rejects.toThrow(/EEXIST|ENOTDIR/);
+		expect(Object.values(owners())).toStrictEqual([[await ownIdentity()]]);
+	});
+
 	test("of nothing writes nothing", async () => {
 		await files.sweep();
 		expect(readdirSync(folder.path)).toStrictEqual([]);

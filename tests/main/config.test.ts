@@ -160,11 +160,27 @@ describe("prices", () => {
 			{ m: { input: 1, output: 10, cacheRead: 0.1 } },
 			{ m: { input: 1, output: 10, cacheRead: 0.1 } },
 		],
-		["of half a model", { m: { input: 1 }, n: null, o: { input: "1", output: 2 } }, {}],
-		["that are a text", "free", {}],
 		["that are null", null, {}],
 	])("%s", (_name, prices, expected) => {
-		expect(load({}, { prices }).prices).toStrictEqual(expected);
+		expect(load({}, { prices })).toMatchObject({ prices: expected, problems: [] });
+	});
+
+	test.each<[string, unknown, unknown, readonly string[]]>([
+		[
+			"of half a model, beside a good one",
+			{ m: { input: 1 }, n: null, o: { input: "1", output: 2 }, p: { input: 1, output: 2 } },
+			{ p: { input: 1, output: 2, cacheRead: 1 } },
+			["prices of m", "prices of n", "prices of o"],
+		],
+		["that would earn money", { m: { input: -1, output: 1 } }, {}, ["prices of m"]],
+		["that are a text", "free", {}, ["prices"]],
+		["that are a list", [1, 2], {}, ["prices"]],
+	])("%s are named", (_name, prices, expected, named) => {
+		const loaded = load({}, { prices });
+		expect(loaded.prices).toStrictEqual(expected);
+		expect(loaded.problems).toStrictEqual(
+			named.map((what) => expect.stringMatching(`^config.json: ${what} is .* not understood. Allowed: .*cacheRead`)),
+		);
 	});
 });
 

@@ -65,6 +65,19 @@ describe("the transcript", () => {
 		expect(text.startsWith(`# The conversation so far\n\n${CUT}\n\n## User\n\n<5>`)).toBe(true);
 		expect([...text.matchAll(/<\d>/g)].map(String)).toStrictEqual(["<5>", "<6>", "<7>", "<8>"]);
 	});
+
+	test("keeps pi's compaction summary whole, and the newest behind it, when it is too long", () => {
+		const summary = compaction(`<s>${"s".repeat(TRANSCRIPT_CHARS / 2)}`);
+		const messages = Array.from({ length: 9 }, (_, index) => user(`<${index}>${"x".repeat(TRANSCRIPT_CHARS / 5)}`));
+		const text = renderTranscript([user("<0>"), summary, ...messages]);
+		expect(text).toContain("s".repeat(TRANSCRIPT_CHARS / 2));
+		expect([...text.matchAll(/<\w>/g)].map(String)).toStrictEqual(["<s>", "<5>", "<6>", "<7>", "<8>"]);
+	});
+
+	test("is whole and in order while it fits, whatever pi compacted in it", () => {
+		const text = renderTranscript([user("<1>"), compaction("<2>"), user("<3>")]);
+		expect([...text.matchAll(/<\d>/g)].map(String)).toStrictEqual(["<1>", "<2>", "<3>"]);
+	});
 });
 
 describe("the digest", () => {

@@ -1,8 +1,9 @@
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { JsonStore } from "../../src/main/json-store.ts";
 import { type Binding, SessionBindings, type SessionKey } from "../../src/main/sessions.ts";
+import { until } from "../support/condition.ts";
 import { Folder } from "../support/folder.ts";
 
 const folder = new Folder();
@@ -176,24 +177,44 @@ describe("the file", () => {
 	});
 });
 
-test("a disk that cannot be written is reported, and the binding stands for this pi", async () => {
-	writeFileSync(folder.at("in-the-way"), "");
-	const seen: unknown[] = [];
-	const bindings = new SessionBindings(new JsonStore(folder.at("in-the-way", "sessions.json")), (error) =>
-		seen.push(error),
-	);
-	bindings.bind(key(), binding("c1"));
-	await bindings.settled();
-	await new Promise(setImmediate);
-	expect(seen).toHaveLength(1);
-	expect(await bindings.find(key())).toMatchObject(binding("c1"));
-	await rm(folder.at("in-the-way"));
-	bindings.bind(key({ sessionId: "s2" }), binding("c2"));
-	await bindings.settled();
-	expect(seen).toHaveLength(1);
-	const later = new SessionBindings(new JsonStore(folder.at("in-the-way", "sessions.json")), (error) =>
-		seen.push(error),
-	);
-	expect(await later.find(key({ sessionId: "s2" }))).toMatchObject(binding("c2"));
-	expect(await later.find(key())).toMatchObject(binding("c1"));
+describe("a disk that cannot be written", () => {
+	const path = () => folder.at("in-the-way", "sessions.json");
+	const openThere = (seen: unknown[]) => new SessionBindings(new JsonStore(path()), (error) => seen.push(error));
+
+	test("is reported, and the binding stands for this pi", async () => {
+		writeFileSync(folder.at("in-the-way"), "");
+		const seen: unknown[] = [];
+		const bindings = openThere(seen);
+		bindings.bind(key(), binding("c1"));
+		await bindings.settled();
+		expect(seen).toHaveLength(2); // The change, and the last try.
+		expect(await bindings.find(key())).toMatchObject(binding("c1"));
+	});
+
+	test.each<[string, (bindings: SessionBindings) => void]>([
+		["the next change", (bindings) => bindings.bind(key({ sessionId: "s2" }), binding("c2"))],
+		["the end of the session", () => {}],
+	])("is tried again with %s", async (_name, change) => {
+		writeFileSync(folder.at("in-the-way"), "");
+		const seen: unknown[] = [];
+		const bindings = openThere(seen);
+		bindings.bind(key(), binding("c1"));
+		await until("the failed write is reported", () => seen.length === 1);
+		await rm(folder.at("in-the-way"));
+		change(bindings);
+		await bindings.settled();
+		expect(seen).toHaveLength(1);
+		expect(await openThere(seen).find(key())).toMatchObject(binding("c1"));
+	});
+
+	test("is tried again also when it is the file that could not be replaced", async () => {
+		mkdirSync(path(), { recursive: true });
+		const seen: unknown[] = [];
+		const bindings = openThere(seen);
+		bindings.bind(key(), binding("c1"));
+		await until("the failed write is reported", () => seen.length === 1);
+		await rm(path(), { recursive: true });
+		await bindings.settled();
+		expect(await openThere(seen).find(key())).toMatchObject(binding("c1"));
+	});
 });

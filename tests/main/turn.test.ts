@@ -2,7 +2,12 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { AgyEvent } from "../../src/shared/events.ts";
-import { MAX_SILENCE_EXTENSIONS, WITHHELD_AFTER_MS, WITHHELD_IDLE_AFTER_MS } from "../../src/shared/limits.ts";
+import {
+	MAX_SILENCE_EXTENSIONS,
+	TRANSCRIPT_LOOKUP_MS,
+	WITHHELD_AFTER_MS,
+	WITHHELD_IDLE_AFTER_MS,
+} from "../../src/shared/limits.ts";
 import {
 	failedTool,
 	modelCall,
@@ -382,7 +387,10 @@ describe("what the user says while pi runs a call", () => {
 		expect(stage.ends).toMatchObject([{ undelivered: ["Use tabs."] }]);
 	});
 
-	test("and was sent is not reported, whatever comes of it", async () => {
+	test.each([
+		["and was read is not reported, whatever comes of it", [text("b", 9)], ["", "One."], ["Two."]],
+		["and was sent to an agy that showed no sign of it is reported", [], [""], ["One.", "Two."]],
+	] as const)("%s", async (_name, signs, reads, undelivered) => {
 		const stage = new TurnStage();
 		stage.link.print(tool(2, "done"));
 		await stage.runCalls();
@@ -390,10 +398,11 @@ describe("what the user says while pi runs a call", () => {
 		stage.link.print(tool(3, "done"));
 		await stage.runCalls();
 		stage.resume("Two.");
-		stage.link.print(text("a"), turnEnd({ status: "OK" }));
+		stage.link.print(text("a"), turnEnd({ status: "OK" }), ...signs);
 		stage.link.end(EXIT);
 		expect(stage.link.followUps).toStrictEqual(["One.\n"]);
-		expect(stage.ends).toMatchObject([{ verdict: { kind: "crashed" }, undelivered: ["Two."] }]);
+		expect(stage.reads).toStrictEqual(reads);
+		expect(stage.ends).toMatchObject([{ verdict: { kind: "crashed" }, undelivered }]);
 	});
 
 	test("goes to nobody when agy had ended before; the message says how", async () => {
@@ -584,9 +593,9 @@ describe("time", () => {
 	});
 });
 
-describe("an answer that agy holds back", () => {
-	const WATCH = (afterStep: number) => ({ path: "/brain/c0ffee.jsonl", afterStep });
+const WATCH = (afterStep: number) => ({ path: "/brain/c0ffee.jsonl", afterStep });
 
+describe("an answer that agy holds back", () => {
 	/** A turn that has been silent for `ms` since it printed these. */
 	async function silentFor(ms: number, ...events: readonly AgyEvent[]): Promise<TurnStage> {
 		const stage = new TurnStage();
@@ -677,6 +686,57 @@ describe("an answer that agy holds back", () => {
 		await stage.pass();
 		expect(stage.text).toBe("Up.");
 		expect(stage.state).toBe("ended: still-running");
+	});
+});
+
+describe("a success whose last model call brought no answer", () => {
+	const CALL: AgyEvent = { kind: "model-call", step: 5 };
+
+	function stageOf(...events: readonly AgyEvent[]): TurnStage {
+		const stage = new TurnStage();
+		stage.link.conversationId = "c0ffee";
+		stage.display = { as: "hidden" };
+		stage.link.print({ ...notice, step: 4 }, ...events);
+		return stage;
+	}
+
+	test("is given the one that the transcript holds, and the process takes another prompt", () => {
+		const stage = stageOf(CALL, turnEnd({ status: "SUCCESS" }));
+		expect(stage.link.watches).toStrictEqual([WATCH(4)]);
+		expect(stage.state).toBe("streaming");
+		stage.link.print({ kind: "withheld-answer", step: 5, text: "Written down." });
+		expect(stage.text).toBe("Written down.");
+		expect(stage.message.thinking).toBe("");
+		expect(stage.ends).toMatchObject([{ verdict: { kind: "complete", process: "keep" } }]);
+		expect(stage.link.watches).toStrictEqual([WATCH(4), null]);
+		expect(vi.getTimerCount()).toBe(0);
+	});
+
+	test.each<[string, (stage: TurnStage) => void, string]>([
+		["the transcript has none", () => vi.advanceTimersByTime(TRANSCRIPT_LOOKUP_MS), "complete"],
+		["agy exits meanwhile", (stage) => stage.link.end(EXIT), "complete"],
+		["the turn is stopped meanwhile", (stage) => stage.turn.abort(), "cancelled"],
+	])("ends without: %s", (_name, happen, kind) => {
+		const stage = stageOf(CALL, turnEnd({ status: "SUCCESS" }));
+		vi.advanceTimersByTime(TRANSCRIPT_LOOKUP_MS - 1);
+		stage.link.print({ ...notice, step: 6 }); // Whatever agy adds behind its result does not put it off.
+		expect(stage.ends).toStrictEqual([]);
+		happen(stage);
+		if (kind === "complete") vi.advanceTimersByTime(1);
+		expect(stage.ends).toMatchObject([{ verdict: { kind } }]);
+		expect(stage.link.watches).toStrictEqual([WATCH(4), null]);
+		expect(vi.getTimerCount()).toBe(0);
+	});
+
+	test.each<[string, readonly AgyEvent[]]>([
+		["the answer was printed", [text("a", 5), CALL, turnEnd({ status: "SUCCESS" })]],
+		["the answer stands in the result alone", [CALL, turnEnd({ status: "SUCCESS", text: "a" })]],
+		["a tool came last", [CALL, tool(6, "done"), turnEnd({ status: "SUCCESS" })]],
+		["agy failed", [CALL, turnEnd({ status: "ERROR", error: "interrupted" })]],
+	])("is not looked for: %s", (_name, events) => {
+		const stage = stageOf(...events);
+		expect(stage.link.watches).toStrictEqual([]);
+		expect(stage.ends).toHaveLength(1);
 	});
 });
 
@@ -946,9 +1006,13 @@ test("whatever happens in whatever order, nothing is lost, doubled or left open"
 				for (const output of play.outputs) expect(shown.filter((other) => other === output)).toHaveLength(1);
 			}
 
-			// What the user said was sent once, or is reported as undelivered.
-			const heard = stage.link.followUps.join("") + (stage.ends[0]?.undelivered.join("") ?? "");
-			for (const words of play.said) expect(heard.split(words)).toHaveLength(2);
+			// What the user said was sent once or not at all, and either read or reported as undelivered.
+			const sent = stage.link.followUps.join("");
+			const heard = stage.reads.join("") + (stage.ends[0]?.undelivered.join("") ?? "");
+			for (const words of play.said) {
+				expect(sent.split(words).length).toBeLessThanOrEqual(2);
+				expect(heard.split(words)).toHaveLength(2);
+			}
 
 			// Nothing runs on: no timer, no look at the transcript, no offer to send again what was answered.
 			expect(vi.getTimerCount()).toBe(0);

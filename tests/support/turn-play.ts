@@ -6,6 +6,7 @@ import fc from "fast-check";
 import { vi } from "vitest";
 import { AgyError } from "../../src/shared/errors.ts";
 import type { AgyEvent, SubagentEvent, ToolEvent } from "../../src/shared/events.ts";
+import { TRANSCRIPT_LOOKUP_MS } from "../../src/shared/limits.ts";
 import { failedTool, modelCall, notice, subagent, text, thinking, tool, turnEnd, unknown } from "./agy-events.ts";
 import { TurnStage } from "./turn-stage.ts";
 
@@ -178,13 +179,14 @@ export class TurnPlay {
 		if (events.length > 0) this.stage.link.print(...events);
 	}
 
-	/** pi goes on until the turn has told its end. */
+	/** pi goes on until the turn has told its end; a transcript that is looked at holds no answer. */
 	async playOut(): Promise<void> {
 		for (let round = 0; round < 200; round++) {
 			await this.stage.pass();
 			const { end } = this.stage.message;
 			if (end && end.stopReason !== "toolUse") return;
 			if (end && (await this.stage.runCalls())) this.#resume(false);
+			if (this.stage.link.watches.at(-1)) vi.advanceTimersByTime(TRANSCRIPT_LOOKUP_MS); // It brings nothing.
 		}
 		throw new Error(`The turn does not end: ${this.stage.state}`);
 	}

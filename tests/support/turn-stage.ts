@@ -18,6 +18,8 @@ export class TurnStage {
 	readonly messages: PiMessage[] = [];
 	readonly ends: TurnEnd[] = [];
 	readonly conversations: string[] = [];
+	/** What agy is known to have read: "" is the prompt. */
+	readonly reads: string[] = [];
 	/** The messages that agy is known to have said. */
 	readonly completed: PiStream[] = [];
 	/** The verdicts that came with the offer to send the prompt again. */
@@ -45,6 +47,7 @@ export class TurnStage {
 				transcriptPath: (conversationId) => `/brain/${conversationId}.jsonl`,
 				onEnd: (end) => this.ends.push(end),
 				onConversation: (conversationId) => this.conversations.push(conversationId),
+				onRead: (followUp) => this.reads.push(followUp),
 				onMessage: (stream) => this.completed.push(stream),
 				onRetry: (verdict) => {
 					this.offers.push(verdict);
