@@ -28,7 +28,7 @@ export default defineConfig({
 					name: "unit",
 					isolate: false,
 					include: ["tests/{shared,workers,main}/**/*.test.ts", "tests/architecture.test.ts"],
-					testTimeout: 10_000,
+					testTimeout: 30_000,
 				},
 			},
 			{
@@ -36,8 +36,8 @@ export default defineConfig({
 				test: {
 					name: "integration",
 					include: ["tests/{integration,simulator,start}/**/*.test.ts"],
-					testTimeout: 60_000,
-					hookTimeout: 30_000,
+					testTimeout: 180_000,
+					hookTimeout: 120_000,
 				},
 			},
 		],

@@ -43,6 +43,7 @@ const spec: LinkSpec = {
 		mode: "default",
 		skipPermissions: false,
 		agent: null,
+		missingFlags: [],
 		extraArgs: [],
 	},
 	conversationId: null,
@@ -62,7 +63,7 @@ export async function openLanes(linkCount: number): Promise<Reader> {
 		log: (_level, text) => log(text),
 	});
 	const links = await Promise.all(
-		Array.from({ length: linkCount }, (_, index) => Link.open(spec, index + 1, lanes, registry)),
+		Array.from({ length: linkCount }, (_, index) => Link.open(spec, index + 1, lanes, registry, () => {})),
 	);
 	const doors = links.map(() => new Door());
 	let held: Promise<void> | undefined;

@@ -1,81 +1,106 @@
 /**
- * Which agy is run, and whether it can be: looked up anew for each turn (agy updates itself between two of them), its
- * version asked once per state of the file.
+ * Which agy is run, and what it can do: looked up anew for each turn (agy updates itself between two of them), asked once
+ * per state of its file and kept in binaries.json.
  */
 
 import { constants } from "node:fs";
 import { access, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import { AgyError } from "../shared/errors.ts";
-import { MIN_AGY_VERSION, VERSION_TIMEOUT_MS, WARN_AGY_VERSION } from "../shared/limits.ts";
+import type { JsonObject } from "../shared/events.ts";
+import { PROBE_FRESH_MS, PROBE_MAX_BYTES, PROBE_TIMEOUT_MS } from "../shared/limits.ts";
+import { type Capabilities, type Findings, parseFlags, toCapabilities } from "./capabilities.ts";
 import type { Config } from "./config.ts";
+import type { JsonStore } from "./json-store.ts";
 import type { ProcessRegistry } from "./processes/registry.ts";
-import { runCommand } from "./processes/run.ts";
+import { type CommandResult, runCommand } from "./processes/run.ts";
 import { redact } from "./redact.ts";
 
-export type Binary = {
+export type Binary = Capabilities & {
 	readonly path: string;
-	readonly version: string;
 	/** Changes when the file does. */
 	readonly fingerprint: string;
-	/** Prints `init` before it reads a prompt (seen from 1.2.7 on, not so in 1.1.18; taken for granted from 1.2.0 on, where waiting costs little). */
-	readonly namesItselfFirst: boolean;
-	/** Set when this version works with known defects. */
-	readonly warning: string | null;
 };
 
+type Probe = Findings & { readonly fingerprint: string; readonly probedAtMs: number };
+
 const INSTALL_HINT = "Install Google's Antigravity CLI and sign in by running `agy` once, or set AGY_BIN to its path.";
-const VERSION_MAX_BYTES = 64 * 1024;
 
 export class BinaryProbe {
+	readonly #store: JsonStore;
 	readonly #registry: ProcessRegistry;
-	readonly #known = new Map<string, Promise<Binary>>();
+	readonly #onError: (error: unknown) => void;
+	readonly #probes = new Map<string, Promise<Probe>>();
 
-	constructor(registry: ProcessRegistry) {
+	/** `store` is binaries.json; what cannot be kept there is told to `onError` and asked again by the next pi. */
+	constructor(store: JsonStore, registry: ProcessRegistry, onError: (error: unknown) => void) {
+		this.#store = store;
 		this.#registry = registry;
+		this.#onError = onError;
 	}
 
-	/** Finds agy and its version. Throws `agy-not-found`, `agy-not-executable`, `bad-output`, `agy-failed` or `agy-too-old`. */
+	/** Finds agy and what it can do. Throws `agy-not-found`, `agy-not-executable`, `bad-output`, `agy-failed` or `agy-too-old`. */
 	async find(config: Config): Promise<Binary> {
 		const path = await locate(config);
 		const file = await stat(path);
-		const fingerprint = `${path}:${file.ino}:${file.size}:${file.mtimeMs}`;
-		const known = this.#known.get(fingerprint);
-		if (known) return known;
-		const probed = this.#probe(path, fingerprint, config.childEnv);
-		this.#known.set(fingerprint, probed);
-		probed.catch(() => this.#known.delete(fingerprint)); // A failure is asked again next time.
+		const fingerprint = `${file.ino}:${file.size}:${file.mtimeMs}`;
+		const probe = await this.#probe(path, fingerprint, config);
+		return { path, fingerprint, ...toCapabilities(probe) };
+	}
+
+	/** Several turns that begin at once share the asking; a failure is asked again. */
+	async #probe(path: string, fingerprint: string, config: Config): Promise<Probe> {
+		const current = this.#probes.get(path);
+		const known = await current?.catch(() => null);
+		if (known && isFresh(known, fingerprint)) return known;
+		const shared = this.#probes.get(path);
+		if (shared && shared !== current) return shared;
+		const probed = this.#kept(path, fingerprint).then((kept) => kept ?? this.#ask(path, fingerprint, config.childEnv));
+		this.#probes.set(path, probed);
 		return probed;
 	}
 
-	async #probe(path: string, fingerprint: string, env: Config["childEnv"]): Promise<Binary> {
-		const result = await runCommand(
-			{ bin: path, args: ["--version"], env, timeoutMs: VERSION_TIMEOUT_MS, maxBytes: VERSION_MAX_BYTES },
-			this.#registry,
-		);
-		if (!result.ok) throw toProbeError(path, result.reason, result.error);
-		const version = /^\s*v?(\d+\.\d+\.\d+)/.exec(result.stdout)?.[1];
-		if (!version) {
-			const said = firstLine(result.stdout) || firstLine(result.stderr);
-			const what = said ? `printed "${said}"` : `printed nothing and exited with code ${result.code}`;
-			throw new AgyError(
-				"bad-output",
-				`${path} does not look like agy: asked for its version, it ${what}. Check AGY_BIN.`,
-			);
-		}
-		if (compareVersions(version, MIN_AGY_VERSION) < 0) {
-			throw new AgyError(
-				"agy-too-old",
-				`agy ${version} is too old: pi-agy needs ${MIN_AGY_VERSION} or newer. Run \`agy update\`.`,
-			);
-		}
-		const isOld = compareVersions(version, WARN_AGY_VERSION) < 0;
-		const warning = isOld
-			? `agy ${version} has known defects; ${WARN_AGY_VERSION} or newer is better. Run \`agy update\`.`
-			: null;
-		const namesItselfFirst = compareVersions(version, "1.2.0") >= 0;
-		return { path, version, fingerprint, namesItselfFirst, warning };
+	async #kept(path: string, fingerprint: string): Promise<Probe | null> {
+		const probe = toProbe(((await this.#store.read()).binaries as JsonObject | undefined)?.[path]);
+		return probe && isFresh(probe, fingerprint) ? probe : null;
 	}
+
+	async #ask(path: string, fingerprint: string, env: Config["childEnv"]): Promise<Probe> {
+		const run = (flag: string): Promise<CommandResult> =>
+			runCommand(
+				{ bin: path, args: [flag], env, timeoutMs: PROBE_TIMEOUT_MS, maxBytes: PROBE_MAX_BYTES },
+				this.#registry,
+			);
+		const version = toVersion(path, await run("--version"));
+		const help = await run("--help");
+		const flags = help.ok ? parseFlags(`${help.stdout}\n${help.stderr}`) : null;
+		const probe = { version, flags, fingerprint, probedAtMs: Date.now() };
+		await this.#store
+			.update((file) => ({ ...file, version: 1, binaries: { ...(file.binaries as JsonObject), [path]: probe } }))
+			.catch(this.#onError);
+		return probe;
+	}
+}
+
+function isFresh(probe: Probe, fingerprint: string): boolean {
+	const ageMs = Date.now() - probe.probedAtMs;
+	return probe.fingerprint === fingerprint && ageMs >= 0 && ageMs < PROBE_FRESH_MS;
+}
+
+function toProbe(value: unknown): Probe | null {
+	const { version, flags, fingerprint, probedAtMs } = (value ?? {}) as Partial<Probe>;
+	if (typeof version !== "string" || typeof fingerprint !== "string" || typeof probedAtMs !== "number") return null;
+	return { version, flags: Array.isArray(flags) ? flags : null, fingerprint, probedAtMs };
+}
+
+/** Throws what keeps this program from being used as agy. */
+function toVersion(path: string, result: CommandResult): string {
+	if (!result.ok) throw toProbeError(path, result.reason, result.error);
+	const version = /^\s*v?(\d+\.\d+\.\d+)/.exec(result.stdout)?.[1];
+	if (version) return version;
+	const said = firstLine(result.stdout) || firstLine(result.stderr);
+	const what = said ? `printed "${said}"` : `printed nothing and exited with code ${result.code}`;
+	throw new AgyError("bad-output", `${path} does not look like agy: asked for its version, it ${what}. Check AGY_BIN.`);
 }
 
 /** The path of agy. Throws when there is none that can be run. */
@@ -109,16 +134,6 @@ async function problemOf(path: string): Promise<string | null> {
 		() => null,
 		() => "is not executable",
 	);
-}
-
-/** Numeric order of `1.2.3` versions. */
-export function compareVersions(a: string, b: string): number {
-	const [left, right] = [a, b].map((version) => version.split(".").map(Number));
-	for (let part = 0; part < 3; part++) {
-		const difference = (left?.[part] ?? 0) - (right?.[part] ?? 0);
-		if (difference !== 0) return difference;
-	}
-	return 0;
 }
 
 function toProbeError(path: string, reason: string, cause: Error): AgyError {

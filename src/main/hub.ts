@@ -53,7 +53,7 @@ export class Hub {
 			this.agentFiles.sweep(),
 		]).catch(report);
 		this.links = new LinkPool(this.lanes, this.registry, new ConversationLocks(join(config.dataDir, "locks")), swept);
-		this.binaries = new BinaryProbe(this.registry);
+		this.binaries = new BinaryProbe(new JsonStore(join(config.dataDir, "binaries.json")), this.registry, report);
 	}
 
 	/** Children first, then the threads, then the record of both. */

@@ -66,14 +66,17 @@ export class LinkPool {
 		if (options.signal.aborted) throw new AgyError("cancelled", "Cancelled before agy was started.");
 		if (this.#isClosed) throw new AgyError("lane-down", "pi-agy is shut down.");
 		await this.#lockConversation(spec.conversationId);
+		const locked = new Set(spec.conversationId === null ? [] : [spec.conversationId]);
 		this.#opening++;
 		try {
-			const link = await Link.open(spec, ++this.#linkCount, this.#lanes, this.#registry);
-			this.#keep(link);
+			const link = await Link.open(spec, ++this.#linkCount, this.#lanes, this.#registry, (conversationId) =>
+				this.#lockNamed(conversationId, locked),
+			);
+			this.#keep(link, locked);
 			if (this.#isClosed) await link.close();
 			return link;
 		} catch (error) {
-			if (spec.conversationId !== null) await this.#locks.release(spec.conversationId);
+			await this.#unlock(locked);
 			throw error;
 		} finally {
 			this.#opening--;
@@ -81,20 +84,24 @@ export class LinkPool {
 		}
 	}
 
-	#keep(link: Link): void {
-		const locked = new Set(link.spec.conversationId === null ? [] : [link.spec.conversationId]);
-		link.onNamed((conversationId) => {
-			if (locked.has(conversationId)) return;
-			locked.add(conversationId);
-			// agy made it just now: nobody else can be on it, so a disk that takes no lock does no harm.
-			this.#locks.acquire(conversationId).catch(() => locked.delete(conversationId));
-		});
+	#keep(link: Link, locked: ReadonlySet<string>): void {
 		this.#links.add(link);
 		void link.closed.then(async () => {
 			this.#links.delete(link);
 			this.#admitNext();
-			for (const conversationId of locked) await this.#locks.release(conversationId);
+			await this.#unlock(locked);
 		});
+	}
+
+	/** agy made the conversation just now: nobody else can be on it, so a disk that takes no lock does no harm. */
+	#lockNamed(conversationId: string, locked: Set<string>): void {
+		if (locked.has(conversationId)) return;
+		locked.add(conversationId);
+		this.#locks.acquire(conversationId).catch(() => locked.delete(conversationId));
+	}
+
+	async #unlock(locked: ReadonlySet<string>): Promise<void> {
+		for (const conversationId of locked) await this.#locks.release(conversationId);
 	}
 
 	/** The turn is over. A link of a side request is closed, one of a session is kept for its next turn. */

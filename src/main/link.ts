@@ -10,7 +10,7 @@
 import { randomBytes } from "node:crypto";
 import type { AgyError } from "../shared/errors.ts";
 import type { AgyEvent } from "../shared/events.ts";
-import { EOF_AFTER_EXIT_MS, STDERR_TAIL_CHARS } from "../shared/limits.ts";
+import { STDERR_TAIL_CHARS } from "../shared/limits.ts";
 import type { LinkId } from "../shared/messages.ts";
 import type { Engine, Profile } from "./engines/engine.ts";
 import type { Lane, LanePool, LinkMessage } from "./lanes.ts";
@@ -66,15 +66,15 @@ export class Link {
 	#isDelivering = false;
 	#outputEnded = false;
 	#exit: Exit | null = null;
-	#exitTimer: NodeJS.Timeout | undefined;
 	#end: LinkEnd | null = null;
 	#stderrTail = "";
 	#resolveClosed: () => void = () => {};
 	#resolveReady: () => void = () => {};
-	#onNamed: ((conversationId: string) => void) | null = null;
+	readonly #onNamed: (conversationId: string) => void;
 
-	private constructor(spec: LinkSpec, id: LinkId, lane: Lane) {
+	private constructor(spec: LinkSpec, id: LinkId, lane: Lane, onNamed: (conversationId: string) => void) {
 		this.spec = spec;
+		this.#onNamed = onNamed;
 		this.conversationId = spec.conversationId;
 		this.#id = id;
 		this.#lane = lane;
@@ -86,11 +86,20 @@ export class Link {
 		});
 	}
 
-	/** Starts agy on a lane. Throws what AgyProcess.start and LanePool.acquire throw. */
-	static async open(spec: LinkSpec, id: LinkId, lanes: LanePool, registry: ProcessRegistry): Promise<Link> {
+	/**
+	 * Starts agy on a lane. `onNamed` is called when agy names a conversation other than the one known so far, perhaps
+	 * before this resolves. Throws what AgyProcess.start and LanePool.acquire throw.
+	 */
+	static async open(
+		spec: LinkSpec,
+		id: LinkId,
+		lanes: LanePool,
+		registry: ProcessRegistry,
+		onNamed: (conversationId: string) => void,
+	): Promise<Link> {
 		const lane = await lanes.acquire(spec.engine.laneKind);
 		const token = randomBytes(16).toString("hex");
-		const link = new Link(spec, id, lane);
+		const link = new Link(spec, id, lane, onNamed);
 		lane.open(id, token, {
 			receive: (message, seq) => link.#receive(message, seq),
 			laneLost: (error) => link.#laneLost(error),
@@ -160,11 +169,6 @@ export class Link {
 		this.lastUsedMs = performance.now();
 		if (this.#state === "running") this.#state = "idle";
 		this.#deliver();
-	}
-
-	/** Calls when agy names a conversation other than the one known so far. */
-	onNamed(listener: (conversationId: string) => void): void {
-		this.#onNamed = listener;
 	}
 
 	/** Has the lane look for an answer that agy's transcript holds and stdout does not bring. */
@@ -259,8 +263,7 @@ export class Link {
 
 	#processExited(exit: Exit): void {
 		this.#exit = exit;
-		// A grandchild may hold stdout open for ever; what agy itself wrote arrives within moments.
-		this.#exitTimer = setTimeout(() => this.#setEnd({ exit, laneError: null }), EOF_AFTER_EXIT_MS);
+		if (this.#state !== "closed") this.#lane.send({ kind: "process-exited", link: this.#id });
 		this.#checkEnd();
 	}
 
@@ -286,11 +289,10 @@ export class Link {
 	#name(conversationId: string): void {
 		if (conversationId === "" || conversationId === this.conversationId) return;
 		this.conversationId = conversationId;
-		this.#onNamed?.(conversationId);
+		this.#onNamed(conversationId);
 	}
 
 	#setEnd(end: LinkEnd): void {
-		clearTimeout(this.#exitTimer);
 		this.#end ??= end;
 		this.#resolveReady();
 		this.#deliver();

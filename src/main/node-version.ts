@@ -1,7 +1,7 @@
 /** The Node that pi and the worker threads need. */
 
 import { AgyError } from "../shared/errors.ts";
-import { compareVersions } from "./binary.ts";
+import { compareVersions } from "./versions.ts";
 
 const MIN_NODE_VERSION = "22.19.0";
 

@@ -76,7 +76,8 @@ export class TurnStarter {
 		const hub = this.#options.hub();
 		const { binary, slug } = await this.#choose(ask, hub);
 		const instructions = config.systemPrompt ? getCurrentSystemPrompt([...ask.messages]) : "";
-		const agentFile = instructions === "" || config.agent !== null ? null : await this.#stageAgent(hub, instructions);
+		const rideInFile = instructions !== "" && config.agent === null && !binary.missingFlags.includes("agent");
+		const agentFile = rideInFile ? await this.#stageAgent(hub, instructions) : null;
 		const key = { sessionId, engineId: engine.id, cwd: session.cwd };
 		const conversation = await Conversation.open(
 			{
@@ -93,7 +94,9 @@ export class TurnStarter {
 		);
 		const profile = await this.#profile(binary, session, slug, config.agent ?? agentFile);
 		const link = await this.#openLink(ask, hub, conversation, { sessionId, profile }, binary);
-		const prompt = await this.#orRelease(hub, link, async () => this.#toPrompt(ask, await conversation.compose()));
+		const prompt = await this.#orRelease(hub, link, async () =>
+			this.#toPrompt(ask, await conversation.compose(), binary),
+		);
 		if (ask.signal.aborted) {
 			hub.links.release(link);
 			return null;
@@ -107,7 +110,7 @@ export class TurnStarter {
 		conversation.submitted();
 		const turn: Turn = new Turn(
 			{
-				...this.#commonOptions(link, session),
+				...this.#commonOptions(link, session, binary),
 				stepDisplay: () => {
 					const tool = session.stepTool();
 					return tool === null ? { as: "line" } : { as: "card", tool };
@@ -153,7 +156,7 @@ export class TurnStarter {
 			userSection(await renderUserMessages(prompt, spill)),
 		];
 		const text = await composePrompt(sections, (part) => engine.encodePrompt(engine.payload(part)), spill);
-		const encoded = await this.#toPrompt(ask, text);
+		const encoded = await this.#toPrompt(ask, text, binary);
 		const link = await hub.links.acquire(
 			{ sessionId: null, engine, profile, conversationId: null, env: this.#options.config.childEnv },
 			{ signal: ask.signal, onWait: () => {} },
@@ -164,7 +167,7 @@ export class TurnStarter {
 		}
 		const turn = new Turn(
 			{
-				...this.#commonOptions(link, session),
+				...this.#commonOptions(link, session, binary),
 				stepDisplay: () => ({ as: "hidden" }),
 				usageBefore: { input: 0, output: 0, thinking: 0, cacheRead: 0 },
 				onConversation: () => {},
@@ -185,7 +188,21 @@ export class TurnStarter {
 		hub.lanes.warmUp(this.#options.engine.laneKind);
 		const binary = await hub.binaries.find(this.#options.config);
 		if (binary.warning !== null) this.#tellOnce(binary.warning);
+		this.#requireFlagsOf(binary);
 		return { binary, slug: choice.slug };
+	}
+
+	/** A setting that this agy has no flag for must not be dropped in silence. */
+	#requireFlagsOf({ version, missingFlags }: Binary): void {
+		const { mode, agent } = this.#options.config;
+		const asked = [...(mode === "default" ? [] : ["mode"]), ...(agent === null ? [] : ["agent"])];
+		const missing = asked.find((flag) => missingFlags.includes(flag));
+		if (missing === undefined) return;
+		const variable = `AGY_${missing.toUpperCase()}`;
+		throw new AgyError(
+			"agy-too-old",
+			`${variable} is set, and agy ${version} has no --${missing}. Run \`agy update\`, or unset ${variable}.`,
+		);
 	}
 
 	/**
@@ -229,15 +246,16 @@ export class TurnStarter {
 		}
 	}
 
-	/** Plan mode keeps agy's slash commands on: a text that begins like one must not be taken for it. */
-	#asPlainText(text: string): string {
-		return this.#options.config.mode === "plan" && text.startsWith("/") ? `The user says: ${text}` : text;
+	/** Where agy's slash commands are on, in plan mode for one, a text that begins like one must not be taken for it. */
+	#asPlainText(text: string, binary: Binary): string {
+		const hasCommands = this.#options.config.mode === "plan" || binary.missingFlags.includes("disable-slash-commands");
+		return hasCommands && text.startsWith("/") ? `The user says: ${text}` : text;
 	}
 
 	/** Gives pi's hook the payload and takes its replacement. */
-	async #toPrompt({ options, model }: Ask, text: string): Promise<string> {
+	async #toPrompt({ options, model }: Ask, text: string, binary: Binary): Promise<string> {
 		const { engine } = this.#options;
-		const payload = engine.payload(this.#asPlainText(text));
+		const payload = engine.payload(this.#asPlainText(text, binary));
 		return engine.encodePrompt(engine.parsePayload(await options.onPayload?.(payload, model)) ?? payload);
 	}
 
@@ -264,12 +282,14 @@ export class TurnStarter {
 	async #profile(binary: Binary, session: Session, modelSlug: string, agent: string | null): Promise<Profile> {
 		const { mode, skipPermissions, extraArgs } = this.#options.config;
 		const addDirs = [await this.#options.spill.directory()];
-		return { bin: binary.path, cwd: session.cwd, addDirs, modelSlug, mode, skipPermissions, agent, extraArgs };
+		const { path: bin, missingFlags } = binary;
+		return { bin, cwd: session.cwd, addDirs, modelSlug, mode, skipPermissions, agent, missingFlags, extraArgs };
 	}
 
 	#commonOptions(
 		link: Link,
 		session: Session,
+		binary: Binary,
 	): Pick<
 		TurnOptions,
 		"id" | "link" | "steps" | "inactivityTimeoutMin" | "turnTimeoutMin" | "encodePrompt" | "transcriptPath"
@@ -281,7 +301,7 @@ export class TurnStarter {
 			steps,
 			inactivityTimeoutMin: config.inactivityTimeoutMin,
 			turnTimeoutMin: turnTimeoutMinOf(config, session.hasTerminal),
-			encodePrompt: (text) => engine.encodePrompt(engine.payload(this.#asPlainText(text))),
+			encodePrompt: (text) => engine.encodePrompt(engine.payload(this.#asPlainText(text, binary))),
 			transcriptPath: (conversationId) =>
 				join(
 					config.geminiDir,

@@ -58,7 +58,10 @@ export const MIN_AGY_VERSION = "1.1.15";
 /** Below this agy works with known defects. */
 export const WARN_AGY_VERSION = "1.1.22";
 /** `agy --version` answers in about 100 ms; a first start from a cold disk takes longer. */
-export const VERSION_TIMEOUT_MS = 10_000;
+export const PROBE_TIMEOUT_MS = 10_000;
+export const PROBE_MAX_BYTES = 64 * 1024;
+/** A file that stays the same may be a script in front of another agy: after this long it is asked again. */
+export const PROBE_FRESH_MS = 60 * 60_000;
 /** `agy models` takes 2 to 12 s when it works; beyond 8 s the cached or built-in list serves better. */
 export const MODELS_TIMEOUT_MS = 8_000;
 export const MODELS_MAX_BYTES = 1024 * 1024;
@@ -70,8 +73,10 @@ export const EOF_GRACE_MS = 1_500;
 export const INTERRUPT_GRACE_MS = 2_000;
 /** Between SIGTERM and SIGKILL. */
 export const TERM_GRACE_MS = 750;
-/** After exit, how long stdout may stay open: a grandchild can hold it for ever. */
+/** After exit, how long an output may stay open and bring nothing: a grandchild can hold it for ever. */
 export const EOF_AFTER_EXIT_MS = 500;
+/** The same while it does bring something, which is not agy's any more. */
+export const EOF_AFTER_EXIT_MAX_MS = 5_000;
 /** All of shutdown; pi awaits the handler without a limit of its own. */
 export const SHUTDOWN_TIMEOUT_MS = 4_000;
 /** Idle links kept for reuse over all sessions of the process. */

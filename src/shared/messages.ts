@@ -18,6 +18,8 @@ export type LaneCommand =
 	| { readonly kind: "write"; readonly link: LinkId; readonly text: string }
 	/** Close the process's stdin once everything written has gone out. */
 	| { readonly kind: "end-input"; readonly link: LinkId }
+	/** The process is gone. Its output ends when it has been read, even if something it started holds the pipes open. */
+	| { readonly kind: "process-exited"; readonly link: LinkId }
 	/** Main has consumed every message of this link up to and including frame `seq`. */
 	| { readonly kind: "ack"; readonly link: LinkId; readonly seq: number }
 	/** Report an answer that agy's transcript at `path` holds behind step `afterStep` and stdout does not bring. */
@@ -58,6 +60,7 @@ const COMMAND_KINDS: ReadonlySet<string> = new Set<LaneCommand["kind"]>([
 	"open",
 	"write",
 	"end-input",
+	"process-exited",
 	"ack",
 	"watch-transcript",
 	"unwatch-transcript",

@@ -103,6 +103,9 @@ class Lane {
 			case "end-input":
 				this.#links.get(command.link)?.endInput();
 				return;
+			case "process-exited":
+				this.#links.get(command.link)?.processExited();
+				return;
 			case "ack":
 				this.#links.get(command.link)?.acknowledge(command.seq);
 				return;

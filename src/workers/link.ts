@@ -7,13 +7,14 @@
  * 3. stdout is decoded chunk by chunk; above the high-water mark both output pipes are paused, below the low one resumed.
  * 4. stdout and stderr end: the decoder is flushed, `output-ended` is reported, nothing follows. It waits for stderr, because
  *    why an agy has left stands there.
- * 5. `close` destroys what is left. It may come at any time and twice.
+ * 5. A process that is gone may have left its pipes to something it started: they are read until they are quiet, then cut.
+ * 6. `close` destroys what is left. It may come at any time and twice.
  */
 
 import type { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
 import type { AgyEvent } from "../shared/events.ts";
-import { HIGH_WATER_BYTES, LOW_WATER_BYTES } from "../shared/limits.ts";
+import { EOF_AFTER_EXIT_MAX_MS, EOF_AFTER_EXIT_MS, HIGH_WATER_BYTES, LOW_WATER_BYTES } from "../shared/limits.ts";
 import type { LinkId, RejectReason } from "../shared/messages.ts";
 import type { Outbox } from "./outbox.ts";
 
@@ -51,6 +52,8 @@ export class Link {
 	#rejected: Rejected | null = null;
 	#paused = false;
 	#state: "open" | "ended" | "closed" = "open";
+	#exitTimer: NodeJS.Timeout | undefined;
+	#lastReadMs = 0;
 	#bytesIn = 0;
 	#pauses = 0;
 	#rejectedLines = 0;
@@ -99,6 +102,10 @@ export class Link {
 		this.#pipes.get("stdin")?.end();
 	}
 
+	processExited(): void {
+		this.#endWhenQuiet(performance.now() + EOF_AFTER_EXIT_MAX_MS);
+	}
+
 	watchTranscript(path: string, afterStep: number): void {
 		this.#decoder.watchTranscript?.(path, afterStep);
 	}
@@ -118,6 +125,7 @@ export class Link {
 
 	close(): void {
 		this.#state = "closed";
+		clearTimeout(this.#exitTimer);
 		this.unwatchTranscript();
 		for (const socket of this.#pipes.values()) socket.destroy();
 		this.#outbox.removeLink(this.#id);
@@ -197,8 +205,25 @@ export class Link {
 		this.#endOutput();
 	}
 
+	/** A link that is paused has more to read. */
+	#endWhenQuiet(latestMs: number): void {
+		this.#exitTimer = setTimeout(() => {
+			const now = performance.now();
+			const isQuiet = now - this.#lastReadMs >= EOF_AFTER_EXIT_MS || now >= latestMs;
+			if (this.#paused || !isQuiet) this.#endWhenQuiet(latestMs);
+			else this.#cutOutput();
+		}, EOF_AFTER_EXIT_MS);
+	}
+
+	#cutOutput(): void {
+		for (const name of ["stdout", "stderr"] as const) this.#pipes.get(name)?.destroy();
+		// A pipe that never came does not end either.
+		for (const name of ["stdout", "stderr"] as const) if (!this.#pipes.has(name)) this.#endOutput();
+	}
+
 	#endOutput(): void {
 		if (--this.#openOutputs > 0 || this.#state !== "open") return;
+		clearTimeout(this.#exitTimer);
 		this.#releaseTurnEnd();
 		this.#state = "ended";
 		this.#outbox.message({ kind: "output-ended", link: this.#id });
@@ -206,6 +231,7 @@ export class Link {
 	}
 
 	#endChunk(bytes: number): void {
+		this.#lastReadMs = performance.now();
 		this.#reportRejected();
 		this.#outbox.endChunk(this.#id, bytes, performance.now());
 		if (this.#paused || this.#outbox.heldBytes(this.#id) < HIGH_WATER_BYTES) return;

@@ -1,29 +1,48 @@
-import { mkdirSync, readFileSync } from "node:fs";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { BinaryProbe, compareVersions } from "../../src/main/binary.ts";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { BinaryProbe } from "../../src/main/binary.ts";
 import { type Config, loadConfig } from "../../src/main/config.ts";
 import { JsonStore } from "../../src/main/json-store.ts";
 import { ProcessRegistry } from "../../src/main/processes/registry.ts";
-import { MIN_AGY_VERSION, WARN_AGY_VERSION } from "../../src/shared/limits.ts";
+import { MIN_AGY_VERSION, PROBE_FRESH_MS, WARN_AGY_VERSION } from "../../src/shared/limits.ts";
 import { writeProgram, writeScript } from "../support/executables.ts";
 import { Folder } from "../support/folder.ts";
 
 const folder = new Folder();
 let registry: ProcessRegistry;
 let probe: BinaryProbe;
+let errors: unknown[];
+
+/** What a pi that has just started asks. */
+const openProbe = () =>
+	new BinaryProbe(new JsonStore(folder.at("binaries.json")), registry, (error) => errors.push(error));
 
 beforeEach(() => {
 	registry = new ProcessRegistry(new JsonStore(folder.at("processes.json")), folder.at("sockets"), (error) => {
 		throw error;
 	});
-	probe = new BinaryProbe(registry);
+	errors = [];
+	probe = openProbe();
 });
 
-afterEach(() => registry.close());
+afterEach(async () => {
+	vi.useRealTimers();
+	await registry.close();
+});
 
 function configOf(bin: string | null, searchPath = "/usr/bin:/bin"): Config {
 	return loadConfig({ PI_CODING_AGENT_DIR: folder.path, PATH: searchPath, ...(bin !== null && { AGY_BIN: bin }) });
 }
+
+/** A program that says its version and its flags, and keeps count of what it was asked. */
+function writeAgy(version: string, help = ""): string {
+	return writeScript(
+		folder.at("agy"),
+		`echo "$1" >> ${folder.at("asked")}; [ "$1" = --version ] && echo ${version} || printf '%b' '${help}'`,
+	);
+}
+
+const asked = () => readFileSync(folder.at("asked"), "utf8").trim().split("\n");
 
 const find = (bin: string | null, searchPath?: string) => probe.find(configOf(bin, searchPath));
 
@@ -150,11 +169,39 @@ describe("the version", () => {
 		expect(await find(path)).toMatchObject({ namesItselfFirst });
 	});
 
-	test("is asked once while the file is the same, also by several at once", async () => {
-		const path = writeScript(folder.at("agy"), `echo run >> ${folder.at("runs")}; echo 1.2.9`);
+	test("is asked once while the file is the same, also by several at once and by the next pi", async () => {
+		const path = writeAgy("1.2.9");
 		await Promise.all([find(path), find(path)]);
 		await find(path);
-		expect(readFileSync(folder.at("runs"), "utf8")).toBe("run\n");
+		probe = openProbe();
+		expect(await find(path)).toMatchObject({ version: "1.2.9" });
+		expect(asked()).toStrictEqual(["--version", "--help"]);
+	});
+
+	test("is asked again after an hour: the file may be a script in front of another one", async () => {
+		const path = writeAgy("1.2.9");
+		await find(path);
+		vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + PROBE_FRESH_MS });
+		await find(path);
+		probe = openProbe();
+		await find(path);
+		expect(asked().filter((flag) => flag === "--version")).toHaveLength(2);
+	});
+
+	test.each([
+		["is damaged", "{"],
+		["holds something else", '{"binaries":{"PATH":{"version":7}}}'],
+		["holds nothing usable", '{"binaries":[1]}'],
+	])("is asked again when the record %s", async (_name, record) => {
+		const path = writeAgy("1.2.9");
+		writeFileSync(folder.at("binaries.json"), record.replace("PATH", path));
+		expect(await find(path)).toMatchObject({ version: "1.2.9" });
+	});
+
+	test("is used though it cannot be kept", async () => {
+		mkdirSync(folder.at("binaries.json"));
+		expect(await find(writeAgy("1.2.9"))).toMatchObject({ version: "1.2.9" });
+		expect(errors).toHaveLength(1);
 	});
 
 	test("is asked again when agy has replaced itself", async () => {
@@ -167,14 +214,41 @@ describe("the version", () => {
 	});
 });
 
-test.each([
-	["1.2.3", "1.2.3", 0],
-	["1.2.10", "1.2.9", 1],
-	["1.10.0", "1.9.9", 1],
-	["2.0.0", "1.99.99", 1],
-	["1.2", "1.2.0", 0],
-	["1.1.14", "1.1.15", -1],
-])("%s against %s", (a, b, sign) => {
-	expect(Math.sign(compareVersions(a, b))).toBe(sign);
-	expect(Math.sign(compareVersions(b, a))).toBe(0 - sign);
+describe("the flags", () => {
+	const HELP =
+		"Usage of agy:\\n  --input-format string\\n  --output-format string\\n  --add-dir value\\n  --model string\\n  --conversation string\\n";
+
+	test("that its help does not list are missing", async () => {
+		expect(await find(writeAgy("1.2.9", `${HELP}  --mode string\\n`))).toMatchObject({
+			missingFlags: ["agent", "dangerously-skip-permissions", "disable-slash-commands", "print-timeout"],
+		});
+	});
+
+	test.each([
+		["says nothing", ""],
+		["says something else", "agy: try `agy help flags`"],
+	])("are taken for granted when its help %s", async (_name, help) => {
+		expect(await find(writeAgy("1.2.9", help))).toMatchObject({ flags: null, missingFlags: [] });
+	});
+
+	test("are taken for granted when its help does not come to an end", async () => {
+		const path = writeScript(folder.at("agy"), '[ "$1" = --version ] && echo 1.2.9 || exec yes -- --model');
+		expect(await find(path)).toMatchObject({ version: "1.2.9", flags: null });
+	});
+
+	test("are read from stderr and from a failure too, as Go prints them", async () => {
+		const path = writeScript(
+			folder.at("agy"),
+			`[ "$1" = --version ] && echo 1.2.9 && exit; printf '${HELP}' >&2; exit 2`,
+		);
+		expect(await find(path)).toMatchObject({ missingFlags: expect.arrayContaining(["agent"]) });
+	});
+
+	test("that no turn can do without are too many to miss", async () => {
+		const path = writeAgy("1.2.9", HELP.replace("--input-format", "--in").replace("--conversation", "--conv"));
+		await expect(find(path)).rejects.toMatchObject({
+			code: "agy-too-old",
+			message: "agy 1.2.9 does not offer --input-format, --conversation, which pi-agy needs. Run `agy update`.",
+		});
+	});
 });

@@ -24,10 +24,11 @@ class PooledLink {
 	lastUsedMs = performance.now();
 	closesAtOnce = true;
 	gone: () => void = () => {};
-	#onNamed: (conversationId: string) => void = () => {};
+	readonly #onNamed: (conversationId: string) => void;
 
-	constructor(spec: LinkSpec) {
+	constructor(spec: LinkSpec, onNamed: (conversationId: string) => void) {
 		this.spec = spec;
+		this.#onNamed = onNamed;
 		this.conversationId = spec.conversationId;
 		this.closed = new Promise((resolve) => {
 			this.gone = () => {
@@ -35,10 +36,6 @@ class PooledLink {
 				resolve();
 			};
 		});
-	}
-
-	onNamed(listener: (conversationId: string) => void): void {
-		this.#onNamed = listener;
 	}
 
 	name(conversationId: string): void {
@@ -66,14 +63,18 @@ const folder = new Folder();
 const nursery = new ChildNursery();
 let opened: PooledLink[];
 let openError: Error | null;
+/** What agy names before its start has been recorded. */
+let namedWhileOpening: string | null;
 let pool: LinkPool;
 
 beforeEach(() => {
 	opened = [];
 	openError = null;
-	vi.spyOn(Link, "open").mockImplementation(async (spec) => {
+	namedWhileOpening = null;
+	vi.spyOn(Link, "open").mockImplementation(async (spec, _id, _lanes, _registry, onNamed) => {
+		const link = new PooledLink(spec, onNamed);
+		if (namedWhileOpening !== null) link.name(namedWhileOpening);
 		if (openError) throw openError;
-		const link = new PooledLink(spec);
 		opened.push(link);
 		return link as unknown as Link;
 	});
@@ -113,6 +114,7 @@ function specOf(more: Partial<LinkSpec> = {}, profile: Partial<LinkSpec["profile
 			mode: "default",
 			skipPermissions: true,
 			agent: null,
+			missingFlags: [],
 			extraArgs: [],
 			...profile,
 		},
@@ -219,6 +221,14 @@ describe("one process per conversation", () => {
 		await until("no lock", () => locksHeld().length === 0);
 	});
 
+	test("it is locked also when agy names it while its start is still being recorded", async () => {
+		namedWhileOpening = "c1";
+		const link = await acquire();
+		await until("the lock", () => locksHeld().join() === "c1.lock");
+		await link.close();
+		await until("no lock", () => locksHeld().length === 0);
+	});
+
 	test.each<[string, () => Promise<unknown>]>([
 		[
 			"is cancelled",
@@ -234,6 +244,14 @@ describe("one process per conversation", () => {
 			() => {
 				openError = new Error("spawn EACCES");
 				return acquire(specOf({ conversationId: "c1" }));
+			},
+		],
+		[
+			"names a conversation and cannot be opened",
+			() => {
+				namedWhileOpening = "c2";
+				openError = new Error("the record cannot be written");
+				return acquire();
 			},
 		],
 		[

@@ -5,7 +5,7 @@ import { Link, type LinkConsumer, type LinkEnd } from "../../src/main/link.ts";
 import { AgyProcess, type Exit } from "../../src/main/processes/agy-process.ts";
 import type { ProcessRegistry } from "../../src/main/processes/registry.ts";
 import type { AgyEvent } from "../../src/shared/events.ts";
-import { EOF_AFTER_EXIT_MS, STDERR_TAIL_CHARS } from "../../src/shared/limits.ts";
+import { STDERR_TAIL_CHARS } from "../../src/shared/limits.ts";
 import type { LaneCommand } from "../../src/shared/messages.ts";
 import { ready, text, turnEnd } from "../support/agy-events.ts";
 import { ChildNursery } from "../support/child-process.ts";
@@ -18,6 +18,10 @@ let commands: LaneCommand[];
 let receiver: LinkReceiver;
 let seq: number;
 let stops: string[];
+/** What agy named. */
+let conversations: string[];
+/** What the lane reports while agy is being started. */
+let whileStarting: () => void;
 let pid: number;
 let exit: (exit: Exit) => void;
 
@@ -26,6 +30,8 @@ beforeEach(() => {
 	commands = [];
 	seq = 0;
 	stops = [];
+	conversations = [];
+	whileStarting = () => {};
 	pid = 2 ** 30;
 	vi.spyOn(AgyProcess, "start").mockImplementation(async () => {
 		const exited = new Promise<Exit>((resolve) => {
@@ -35,6 +41,7 @@ beforeEach(() => {
 			stops.push(first);
 			return exited;
 		};
+		whileStarting();
 		return { identity: { pid, startTime: "1" }, exited, gone: exited, stop } as unknown as AgyProcess;
 	});
 });
@@ -61,13 +68,14 @@ function open(conversationId: string | null = null): Promise<Link> {
 		{
 			sessionId: "s1",
 			engine: streamJsonEngine,
-			profile: { ...profile, mode: "default", extraArgs: [] },
+			profile: { ...profile, mode: "default", missingFlags: [], extraArgs: [] },
 			conversationId,
 			env: {},
 		},
 		7,
 		{ acquire: async () => lane } as unknown as LanePool,
 		{} as ProcessRegistry,
+		(named) => conversations.push(named),
 	);
 }
 
@@ -124,24 +132,27 @@ describe("what agy says before its first prompt", () => {
 
 	test("names the conversation and the model at once", async () => {
 		const link = await open();
-		const named: string[] = [];
-		link.onNamed((conversationId) => named.push(conversationId));
 		events({ ...ready, conversationId: "c9", model: "m-high" } as AgyEvent);
 		expect([link.conversationId, link.model]).toStrictEqual(["c9", "m-high"]);
 		events(turnEnd({ conversationId: "c9" }));
 		events(turnEnd({ conversationId: "" }));
-		expect(named).toStrictEqual(["c9"]);
+		expect(conversations).toStrictEqual(["c9"]);
+		await finish();
+	});
+
+	test("names the conversation also while its start is still being recorded", async () => {
+		whileStarting = () => events({ ...ready, conversationId: "c9" } as AgyEvent);
+		const link = await open();
+		expect([link.conversationId, conversations]).toStrictEqual(["c9", ["c9"]]);
 		await finish();
 	});
 
 	test("tells nobody of the conversation that was asked for, and of another one", async () => {
-		const link = await open("c1");
-		const named: string[] = [];
-		link.onNamed((conversationId) => named.push(conversationId));
+		await open("c1");
 		events({ ...ready, conversationId: "c1" } as AgyEvent);
-		expect(named).toStrictEqual([]);
+		expect(conversations).toStrictEqual([]);
 		events({ ...ready, conversationId: "c2" } as AgyEvent);
-		expect(named).toStrictEqual(["c2"]);
+		expect(conversations).toStrictEqual(["c2"]);
 		await finish();
 	});
 
@@ -290,15 +301,17 @@ test("a consumer that is not done holds everything back, the end included", asyn
 	expect(link.state).toBe("closed");
 });
 
-test("an output that a child of agy holds open does not keep the link", async () => {
+test("a process that has gone is told to its lane, which says when all that it wrote is here", async () => {
 	const link = await open();
 	const consumer = new Consumer();
 	link.submit("prompt\n", consumer);
 	exit(EXIT.exit);
 	await pass();
-	vi.advanceTimersByTime(EOF_AFTER_EXIT_MS - 1);
+	expect(sent("process-exited")).toStrictEqual([{ kind: "process-exited", link: 7 }]);
+	events(text("last words"));
 	expect(consumer.ends).toStrictEqual([]);
-	vi.advanceTimersByTime(1);
+	endOutput();
+	expect(consumer.heard).toStrictEqual(["text", "output-ended"]);
 	expect(consumer.ends).toStrictEqual([EXIT]);
 	await link.closed;
 });

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import type { ProviderModelConfig } from "@earendil-works/pi-coding-agent";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Binary } from "../../src/main/binary.ts";
+import { toCapabilities } from "../../src/main/capabilities.ts";
 import { type Config, loadConfig } from "../../src/main/config.ts";
 import { JsonStore } from "../../src/main/json-store.ts";
 import { Catalog, FALLBACK_ROWS, loadCatalog, ModelCache, parseModelRows } from "../../src/main/models.ts";
@@ -190,7 +191,7 @@ describe("the kept list", () => {
 
 	function refresh(script: string, config = configOf(), signal = new AbortController().signal) {
 		const path = writeScript(folder.at("agy"), `[ "$1" = models ] || exit 9\n${script}`);
-		const binary: Binary = { path, version: "1.2.9", fingerprint: "", namesItselfFirst: true, warning: null };
+		const binary: Binary = { path, fingerprint: "", ...toCapabilities({ version: "1.2.9", flags: null }) };
 		return new ModelCache(store, registry).refresh(binary, config, signal);
 	}
 

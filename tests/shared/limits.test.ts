@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { compareVersions } from "../../src/main/binary.ts";
+import { compareVersions } from "../../src/main/versions.ts";
 import * as limits from "../../src/shared/limits.ts";
 
 test("every number is finite and above zero", () => {

@@ -75,6 +75,7 @@ const COMMANDS = {
 	open: { kind: "open", link: 1, token: "5f2b" },
 	write: { kind: "write", link: 1, text: '{"event":"user","message":{"role":"user","content":"Hi"}}\n' },
 	"end-input": { kind: "end-input", link: 1 },
+	"process-exited": { kind: "process-exited", link: 1 },
 	ack: { kind: "ack", link: 1, seq: 7 },
 	"watch-transcript": { kind: "watch-transcript", link: 1, path: "/home/u/transcript.jsonl", afterStep: 4 },
 	"unwatch-transcript": { kind: "unwatch-transcript", link: 1 },

@@ -1,7 +1,7 @@
 /** Waiting in tests: for a condition, checked again and again, with a deadline that names what did not happen. */
 import { setTimeout as sleep } from "node:timers/promises";
 
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 60_000;
 const RECHECK_MS = 5;
 
 export async function until(what: string, condition: () => boolean): Promise<void> {

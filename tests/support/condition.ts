@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** Wide on purpose: it only ends a wait that would never end. */
-const DEADLINE_MS = 25_000;
+const DEADLINE_MS = 60_000;
 const RECHECK_MS = 10;
 
 type Falsy = false | null | undefined | 0 | "";

@@ -93,6 +93,7 @@ export class LaneRig {
 				mode: "default",
 				skipPermissions: true,
 				agent: null,
+				missingFlags: [],
 				extraArgs: [],
 			},
 			conversationId,

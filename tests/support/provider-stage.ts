@@ -14,6 +14,7 @@ import type {
 } from "@earendil-works/pi-ai";
 import { afterEach, beforeEach } from "vitest";
 import type { Binary } from "../../src/main/binary.ts";
+import { toCapabilities } from "../../src/main/capabilities.ts";
 import { type Config, loadConfig } from "../../src/main/config.ts";
 import { streamJsonEngine } from "../../src/main/engines/stream-json.ts";
 import type { Hub } from "../../src/main/hub.ts";
@@ -259,7 +260,7 @@ export class ProviderStage {
 		this.sessionId = `s${++this.#sessionCount}`;
 		this.messages = [];
 		this.cwd = "/srv/demo";
-		this.binary = { path: "/opt/agy", version: "1.2.9", fingerprint: "", namesItselfFirst: true, warning: null };
+		this.binary = { path: "/opt/agy", fingerprint: "", ...toCapabilities({ version: "1.2.9", flags: null }) };
 		this.behave = (link, prompt) => link.answer(prompt);
 		this.onAcquire = () => {};
 		this.stageAgent = async (systemPrompt) => {

@@ -1,9 +1,9 @@
 import { once } from "node:events";
 import { stat } from "node:fs";
 import { createServer, Socket } from "node:net";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { AgyEvent } from "../../src/shared/events.ts";
-import { HIGH_WATER_BYTES, MAX_LINE_BYTES } from "../../src/shared/limits.ts";
+import { EOF_AFTER_EXIT_MAX_MS, EOF_AFTER_EXIT_MS, HIGH_WATER_BYTES, MAX_LINE_BYTES } from "../../src/shared/limits.ts";
 import type { Frame, LaneMessage } from "../../src/shared/messages.ts";
 import { StreamJsonDecoder } from "../../src/workers/decode/stream-json-decoder.ts";
 import { type DecoderFactory, Link, type PipeName } from "../../src/workers/link.ts";
@@ -185,6 +185,59 @@ describe("the end of the output", () => {
 		stderrPipe.destroy();
 		await until("the end", ended);
 		expect(kinds()).toStrictEqual(["text", "lines-rejected", "output-ended"]);
+	});
+
+	test("of a process that is gone is told though something it started holds the pipes", async () => {
+		const [stdout, stderrPipe] = [await attach("stdout"), await attach("stderr")];
+		link.processExited();
+		stdout.write(DELTA + DELTA.trimEnd());
+		await until("the end", ended);
+		expect(text()).toBe("Hi.Hi.");
+		expect(kinds().filter((kind) => kind === "output-ended")).toHaveLength(1);
+		stdout.resume();
+		stderrPipe.resume();
+		await until("both pipes are closed", () => stdout.destroyed && stderrPipe.destroyed);
+	});
+
+	test("of a process that left a chatterbox behind comes too", async () => {
+		await attach("stderr");
+		const stdout = await attach("stdout");
+		stdout.on("error", () => {}); // It is cut off.
+		const chatter = setInterval(() => stdout.write(DELTA), EOF_AFTER_EXIT_MS / 10);
+		try {
+			link.processExited();
+			await until("the end", ended);
+		} finally {
+			clearInterval(chatter);
+		}
+	});
+
+	test("waits for what back-pressure still holds in the pipe", async () => {
+		const [stdout, stderrPipe] = [await attach("stdout"), await attach("stderr")];
+		const line = toLine(deltaLine(1, "x".repeat(10_000)));
+		const lineCount = Math.ceil((3 * HIGH_WATER_BYTES) / line.length);
+		stdout.write(line.repeat(lineCount));
+		await until("the pause", () => link.stats.paused);
+		vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+		link.processExited();
+		vi.advanceTimersByTime(2 * EOF_AFTER_EXIT_MAX_MS);
+		vi.useRealTimers();
+		link.processExited(); // The timer from before was a false one.
+		expect(ended()).toBe(false);
+		await until("everything", () => {
+			outbox.flush();
+			link.acknowledge(frames.at(-1)?.seq ?? 0);
+			return ended();
+		});
+		expect(text()).toHaveLength(10_000 * lineCount);
+		stdout.destroy();
+		stderrPipe.destroy();
+	});
+
+	test("of a process whose pipes never came is told", async () => {
+		await attach("stdout");
+		link.processExited();
+		await until("the end", ended);
 	});
 
 	test("is not told of a link that was dropped, and its pipes are closed", async () => {

@@ -16,6 +16,8 @@ export type Profile = {
 	readonly mode: "default" | "accept-edits" | "plan";
 	readonly skipPermissions: boolean;
 	readonly agent: string | null;
+	/** Flags that this agy does not have. */
+	readonly missingFlags: readonly string[];
 	readonly extraArgs: readonly string[];
 };
 

@@ -14,18 +14,21 @@ export const streamJsonEngine: Engine = {
 
 /** No `-p`: it would make agy discard stdin or swallow the next flag as its prompt. */
 function args(profile: Profile, conversationId: string | null): readonly string[] {
+	const { mode, agent } = profile;
+	const given = (flag: string, ...values: readonly string[]) =>
+		profile.missingFlags.includes(flag) ? [] : [`--${flag}`, ...values];
 	return [
 		...["--input-format", "stream-json", "--output-format", "stream-json"],
 		...[profile.cwd, ...profile.addDirs].flatMap((directory) => ["--add-dir", directory]),
 		...["--model", profile.modelSlug],
-		...(profile.mode === "default" ? [] : ["--mode", profile.mode]),
-		...(profile.agent === null ? [] : ["--agent", profile.agent]),
+		...(mode === "default" ? [] : given("mode", mode)),
+		...(agent === null ? [] : given("agent", agent)),
 		// In plan mode the flag would let agy edit: the mode is ignored under it.
-		...(profile.skipPermissions && profile.mode !== "plan" ? ["--dangerously-skip-permissions"] : []),
+		...(profile.skipPermissions && mode !== "plan" ? given("dangerously-skip-permissions") : []),
 		...(conversationId === null ? [] : ["--conversation", conversationId]),
 		// A user text that begins with "/" is text. Plan mode is a slash command inside agy and dies with them.
-		...(profile.mode === "plan" ? [] : ["--disable-slash-commands"]),
-		...["--print-timeout", PRINT_TIMEOUT],
+		...(mode === "plan" ? [] : given("disable-slash-commands")),
+		...given("print-timeout", PRINT_TIMEOUT),
 		...profile.extraArgs,
 	];
 }

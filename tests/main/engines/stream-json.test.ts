@@ -10,6 +10,7 @@ const PROFILE: Profile = {
 	mode: "default",
 	skipPermissions: false,
 	agent: null,
+	missingFlags: [],
 	extraArgs: [],
 };
 
@@ -42,6 +43,17 @@ describe("the arguments", () => {
 			[...HEAD, "--mode", "plan", ...TAIL],
 		],
 		["an agent", { agent: "reviewer" }, null, [...HEAD, "--agent", "reviewer", "--disable-slash-commands", ...TAIL]],
+		[
+			"an agy that has few flags",
+			{
+				mode: "accept-edits",
+				agent: "reviewer",
+				skipPermissions: true,
+				missingFlags: ["mode", "agent", "dangerously-skip-permissions", "disable-slash-commands", "print-timeout"],
+			},
+			"c1",
+			[...HEAD, "--conversation", "c1"],
+		],
 		[
 			"the user's own, last",
 			{ extraArgs: ["--sandbox", "--print-timeout", "1h"] },
