@@ -1,11 +1,11 @@
 /**
  * The only reader of the environment and of config.json: one frozen object, each value with where it came from.
- * The environment wins over the file. A value that cannot be used falls back to the default and is named in `problems`.
+ * The environment wins over the file. A value that cannot be used is named in `problems`, and the default applies; where
+ * it may have been meant to limit agy, no turn is run instead.
  */
 
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
-import type { JsonObject } from "../shared/events.ts";
 import { HEADLESS_TURN_TIMEOUT_MIN, INACTIVITY_TIMEOUT_MIN } from "../shared/limits.ts";
 import { JsonStore } from "./json-store.ts";
 
@@ -28,7 +28,7 @@ export type Config = {
 	readonly digest: boolean;
 	/** More arguments for every agy process, split at spaces. */
 	readonly extraArgs: readonly string[];
-	/** Log everything, not only errors. */
+	/** Log everything, not only warnings and errors. */
 	readonly debug: boolean;
 	/** Dollars per million tokens, by pi model id. Default: none, everything costs 0. */
 	readonly prices: Readonly<Record<string, Price>>;
@@ -40,8 +40,10 @@ export type Config = {
 	readonly childEnv: Readonly<Record<string, string>>;
 	/** For each setting that is not the default: where its value stands. */
 	readonly provenance: Readonly<Record<string, string>>;
-	/** Values that were not understood, one sentence each. */
+	/** What was not understood, a sentence or two each. */
 	readonly problems: readonly string[];
+	/** The problem that no turn may be run with; null when there is none. */
+	readonly refusal: string | null;
 };
 
 export type Price = { readonly input: number; readonly output: number; readonly cacheRead: number };
@@ -56,13 +58,28 @@ type Problem = (text: string) => void;
 const CHILD_ENV_NAMES =
 	/^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLORTERM|TMPDIR|TEMP|TMP|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_\w+|SSH_AUTH_SOCK|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|AGY_\w+|ANTIGRAVITY_\w+|GEMINI_API_KEY|GOOGLE_GEMINI_BASE_URL|SystemRoot|APPDATA|LOCALAPPDATA|USERPROFILE|PATHEXT|ComSpec|WINDIR)$/i;
 
+/** Settings that can limit what agy may do: one of them that is not understood must not be taken for its default. */
+const LIMITS: ReadonlySet<string> = new Set(["mode", "skipPermissions", "agent", "extraArgs"]);
+/** What else config.json may hold. */
+const FILE_ONLY: ReadonlySet<string> = new Set(["version", "prices", "passEnv"]);
+
 /** Reads the configuration. Never throws. */
 export function loadConfig(env: Env = process.env): Config {
 	const agentDir = env.PI_CODING_AGENT_DIR ? expandHome(env.PI_CODING_AGENT_DIR) : join(homedir(), ".pi", "agent");
 	const dataDir = join(agentDir, "pi-agy");
-	const file = new JsonStore(join(dataDir, "config.json")).readSync();
+	const store = new JsonStore(join(dataDir, "config.json"));
+	const { object: file, problem: damage } = store.inspectSync();
 	const provenance: Record<string, string> = {};
 	const problems: string[] = [];
+	const refusals: string[] = [];
+	const known = new Set<string>();
+
+	function note(text: string, isLimit: boolean): void {
+		problems.push(`${text} ${isLimit ? "No turn is run until it is corrected." : "The default applies."}`);
+		if (isLimit) refusals.push(problems.at(-1) ?? "");
+	}
+
+	if (damage !== "") note(`${store.path} cannot be used: ${damage}.`, true);
 
 	function setting<T>(
 		name: string,
@@ -70,17 +87,16 @@ export function loadConfig(env: Env = process.env): Config {
 		fallback: T,
 		parse: (raw: unknown, problem: Problem) => T | undefined,
 	): T {
+		known.add(name);
 		const places = [
 			{ raw: env[variable] || undefined, source: variable },
 			{ raw: file[name], source: `config.json: ${name}` },
 		];
 		for (const { raw, source } of places) {
 			if (raw === undefined) continue;
-			const value = parse(raw, (allowed) => {
-				problems.push(
-					`${source} is ${JSON.stringify(raw)}, which is not understood. Allowed: ${allowed}. The default applies.`,
-				);
-			});
+			const value = parse(raw, (allowed) =>
+				note(`${source} is ${JSON.stringify(raw)}, which is not understood. Allowed: ${allowed}.`, LIMITS.has(name)),
+			);
 			if (value === undefined) return fallback;
 			provenance[name] = source;
 			return value;
@@ -88,8 +104,8 @@ export function loadConfig(env: Env = process.env): Config {
 		return fallback;
 	}
 
-	return Object.freeze({
-		bin: setting("bin", "AGY_BIN", null, parseText),
+	const settings = {
+		bin: setting("bin", "AGY_BIN", null, parsePath),
 		searchPath: (env.PATH ?? "").split(delimiter).filter((directory) => directory !== ""),
 		mode: setting("mode", "AGY_MODE", "default", oneOf(["default", "accept-edits", "plan"])),
 		skipPermissions: setting("skipPermissions", "AGY_SKIP_PERMISSIONS", true, parseSwitch),
@@ -107,10 +123,17 @@ export function loadConfig(env: Env = process.env): Config {
 		debug: setting("debug", "AGY_DEBUG", false, parseSwitch),
 		prices: Object.freeze(toPrices(file.prices, (text) => problems.push(text))),
 		dataDir,
-		geminiDir: expandHome(setting("geminiDir", "AGY_GEMINI_DIR", null, parseText) ?? join(homedir(), ".gemini")),
-		childEnv: Object.freeze(childEnvOf(env, file)),
+		geminiDir: setting("geminiDir", "AGY_GEMINI_DIR", null, parsePath) ?? join(homedir(), ".gemini"),
+		childEnv: Object.freeze(childEnvOf(env, toNames(file.passEnv, note))),
+	};
+	for (const name of Object.keys(file)) {
+		if (!known.has(name) && !FILE_ONLY.has(name)) problems.push(`config.json: ${name} is no setting of pi-agy.`);
+	}
+	return Object.freeze({
+		...settings,
 		provenance: Object.freeze(provenance),
 		problems: Object.freeze(problems),
+		refusal: refusals[0] ?? null,
 	});
 }
 
@@ -119,14 +142,21 @@ export function turnTimeoutMinOf(config: Config, hasTerminal: boolean): number {
 	return config.turnTimeoutMin ?? (hasTerminal ? 0 : HEADLESS_TURN_TIMEOUT_MIN);
 }
 
-function childEnvOf(env: Env, file: JsonObject): Record<string, string> {
-	const more = file.passEnv;
-	const extra = new Set(Array.isArray(more) ? (more as unknown[]).filter((name) => typeof name === "string") : []);
+function childEnvOf(env: Env, more: ReadonlySet<string>): Record<string, string> {
 	const child: Record<string, string> = {};
 	for (const [name, value] of Object.entries(env)) {
-		if (value !== undefined && (CHILD_ENV_NAMES.test(name) || extra.has(name))) child[name] = value;
+		if (value !== undefined && (CHILD_ENV_NAMES.test(name) || more.has(name))) child[name] = value;
 	}
 	return child;
+}
+
+function toNames(raw: unknown, note: (text: string, isLimit: boolean) => void): ReadonlySet<string> {
+	const entries: readonly unknown[] = Array.isArray(raw) ? raw : [];
+	const names = entries.filter((name) => typeof name === "string");
+	if (raw !== undefined && (!Array.isArray(raw) || names.length < entries.length)) {
+		note(`config.json: passEnv is ${JSON.stringify(raw)}, which is not understood. Allowed: a list of names.`, false);
+	}
+	return new Set(names);
 }
 
 function toPrices(value: unknown, problem: Problem): Record<string, Price> {
@@ -158,9 +188,15 @@ function parseText(raw: unknown, problem: Problem): string | null | undefined {
 	return undefined;
 }
 
+function parsePath(raw: unknown, problem: Problem): string | null | undefined {
+	const text = parseText(raw, problem);
+	return typeof text === "string" ? expandHome(text) : text;
+}
+
 function parseArgs(raw: unknown, problem: Problem): readonly string[] | undefined {
 	if (typeof raw === "string") return raw.split(/\s+/).filter((argument) => argument !== "");
-	if (Array.isArray(raw) && raw.every((argument) => typeof argument === "string")) return raw;
+	if (Array.isArray(raw) && raw.every((argument) => typeof argument === "string" && !argument.includes("\0")))
+		return raw;
 	problem("arguments separated by spaces");
 	return undefined;
 }

@@ -3,9 +3,10 @@
  * while a link of this process is on it; the lock of a dead pi is taken over.
  */
 
-import { mkdir } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
-import { type Release, tryLock } from "./file-lock.ts";
+import { sweepDrafts } from "./drafts.ts";
+import { type Release, removeIfAbandoned, tryLock } from "./file-lock.ts";
 
 export class ConversationLocks {
 	readonly #directory: string;
@@ -43,6 +44,15 @@ export class ConversationLocks {
 		await released.finally(() => {
 			if (this.#releasing.get(conversationId) === released) this.#releasing.delete(conversationId);
 		});
+	}
+
+	/** Removes the locks that killed processes left. */
+	async sweep(): Promise<void> {
+		await sweepDrafts(this.#directory);
+		const names = await readdir(this.#directory).catch(() => []); // No folder: nothing was ever locked.
+		for (const name of names.filter((candidate) => candidate.endsWith(".lock"))) {
+			await removeIfAbandoned(join(this.#directory, name));
+		}
 	}
 
 	async #lock(conversationId: string): Promise<Release | null> {

@@ -4,11 +4,13 @@ import { type AssistantMessage, isRetryableAssistantError } from "@earendil-work
 import type { Verdict } from "./verdict.ts";
 
 /**
- * pi sends the prompt again when an error looks transient to it, and agy would get it twice. agy's own words stay out
- * then; they are in the log. Where our summary quotes such words, pi is told in its own that this is no such failure.
+ * pi sends the prompt again when an error looks transient to it, and agy would get it twice. Those of agy's own lines stay
+ * out then; they are in the log. Where our summary quotes such words, pi is told in its own that this is no such failure.
  */
 export function toErrorMessage({ summary, detail }: Pick<Verdict, "summary" | "detail">): string {
-	const message = detail === "" || summary.includes(detail) ? summary : `${summary}\nagy: ${detail}`;
+	const lines = detail.split("\n").filter((line) => !looksTransient(line));
+	const shown = lines.join("\n").trim();
+	const message = shown === "" || summary.includes(shown) ? summary : `${summary}\nagy: ${shown}`;
 	if (!looksTransient(message)) return message;
 	return looksTransient(summary) ? `${summary} (It is not sent again: out of budget.)` : summary;
 }

@@ -86,7 +86,10 @@ export default function antigravity(pi: ExtensionAPI): void {
 
 	pi.on("session_start", (_event, ctx) => {
 		session = toSession(pi, ctx);
-		for (const problem of config.problems) session.notify(`pi-agy: ${problem}`, "warning");
+		for (const problem of config.problems) {
+			session.notify(`pi-agy: ${problem}`, "warning");
+			share.get().log.write("warn", problem);
+		}
 		if (isFresh || !ctx.hasUI) return;
 		refreshModels(ended.signal).then(registerProvider, () => {}); // Without agy the known list stays; a turn says why.
 	});

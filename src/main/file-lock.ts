@@ -3,38 +3,56 @@
  * proven dead is taken over.
  */
 
-import { randomUUID } from "node:crypto";
 import { link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
+import { draftOf } from "./drafts.ts";
 import { isAlive, isIdentity, ownIdentity, type ProcessIdentity } from "./processes/proof.ts";
 
 const RETRY_MS = 15;
+/** A holder reads, changes and replaces one small file. One that takes longer is stopped, or hangs. */
+const LOCK_TIMEOUT_MS = 10_000;
 /** A take-over lasts microseconds; its mark outlives this only when its maker was killed in the middle. */
 const TAKE_OVER_STALE_MS = 5_000;
 
 export type Release = () => Promise<void>;
 
-/** Waits for the lock. The directory must exist. */
-export async function lock(path: string): Promise<Release> {
+/** Waits for the lock. The directory must exist. Throws when it is not to be had within `timeoutMs`. */
+export async function lock(path: string, timeoutMs = LOCK_TIMEOUT_MS): Promise<Release> {
+	const endMs = performance.now() + timeoutMs;
 	for (;;) {
 		const release = await tryLock(path);
 		if (release) return release;
+		if (performance.now() > endMs) throw new Error(await toTimeoutMessage(path, timeoutMs));
 		await delay(RETRY_MS);
 	}
+}
+
+async function toTimeoutMessage(path: string, timeoutMs: number): Promise<string> {
+	const holder = await readFile(path, "utf8").then(
+		(source) => `process ${toIdentity(source)?.pid ?? "unknown"} holds it`,
+		(error: NodeJS.ErrnoException) => `it cannot be read (${error.code ?? error.message})`,
+	);
+	return `The lock ${path} was not to be had within ${timeoutMs / 1000} s: ${holder}.`;
 }
 
 /** The lock, or null while somebody else alive holds it. */
 export async function tryLock(path: string): Promise<Release | null> {
 	const owner = JSON.stringify(await ownIdentity());
 	if (await createWith(path, owner)) return () => rm(path, { force: true });
-	if (!(await isAbandoned(path))) return null;
-	await removeAbandoned(path);
+	if (!(await removeIfAbandoned(path))) return null;
 	return (await createWith(path, owner)) ? () => rm(path, { force: true }) : null;
+}
+
+/** Removes the lock of an owner that is proven dead. True when there was one; somebody else may hold it by now. */
+export async function removeIfAbandoned(path: string): Promise<boolean> {
+	if (!(await isAbandoned(path))) return false;
+	await removeAbandoned(path);
+	return true;
 }
 
 /** Creates the file with its whole content, or not at all. */
 async function createWith(path: string, content: string): Promise<boolean> {
-	const draft = `${path}.${process.pid}.${randomUUID().slice(0, 8)}.tmp`;
+	const draft = draftOf(path);
 	await writeFile(draft, content, { mode: 0o600 });
 	try {
 		await link(draft, path);
@@ -66,7 +84,7 @@ async function removeAbandoned(path: string): Promise<void> {
 }
 
 async function isAbandoned(path: string): Promise<boolean> {
-	const source = await readFile(path, "utf8").catch(() => null); // Released in between: nothing to take over.
+	const source = await readFile(path, "utf8").catch(() => null); // Released in between, or not ours to read.
 	if (source === null) return false;
 	const owner = toIdentity(source);
 	return owner === null || !(await isAlive(owner));

@@ -14,6 +14,7 @@ import { AgentFiles } from "./agent-files.ts";
 import { BinaryProbe } from "./binary.ts";
 import type { Config } from "./config.ts";
 import { ConversationLocks } from "./conversation-locks.ts";
+import { sweepDrafts } from "./drafts.ts";
 import { JsonStore } from "./json-store.ts";
 import { LanePool } from "./lanes.ts";
 import { LinkPool } from "./link-pool.ts";
@@ -47,12 +48,21 @@ export class Hub {
 			new JsonStore(join(config.dataDir, "agents.json")),
 			join(config.geminiDir, "config", "agents"),
 		);
+		const locks = new ConversationLocks(join(config.dataDir, "locks"));
 		const swept = Promise.all([
 			this.registry.sweep(),
+			locks.sweep(),
+			sweepDrafts(config.dataDir),
 			Spill.sweep(join(config.dataDir, "spill")),
 			this.agentFiles.sweep(),
 		]).catch(report);
-		this.links = new LinkPool(this.lanes, this.registry, new ConversationLocks(join(config.dataDir, "locks")), swept);
+		this.links = new LinkPool({
+			lanes: this.lanes,
+			registry: this.registry,
+			locks,
+			swept,
+			log: (level, text) => this.log.write(level, text),
+		});
 		this.binaries = new BinaryProbe(new JsonStore(join(config.dataDir, "binaries.json")), this.registry, report);
 	}
 

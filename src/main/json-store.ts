@@ -9,11 +9,15 @@ import { readFileSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { JsonObject } from "../shared/events.ts";
-import { lock } from "./file-lock.ts";
+import { draftOf } from "./drafts.ts";
+import { lock, type Release } from "./file-lock.ts";
+
+const STUCK_TIMEOUT_MS = 200;
 
 export class JsonStore {
 	readonly path: string;
 	#queue: Promise<unknown> = Promise.resolve();
+	#isStuck = false;
 
 	constructor(path: string) {
 		this.path = path;
@@ -21,10 +25,17 @@ export class JsonStore {
 
 	/** The file's object; `{}` when there is none or it is damaged. For start-up, before any turn runs. */
 	readSync(): JsonObject {
+		return this.inspectSync().object;
+	}
+
+	/** The same with what is wrong with the file; "" when nothing is, or there is none. */
+	inspectSync(): { readonly object: JsonObject; readonly problem: string } {
 		try {
-			return toObject(readFileSync(this.path, "utf8")) ?? {};
-		} catch {
-			return {}; // Missing or unreadable: the first update reports what cannot be written.
+			const object = toObject(readFileSync(this.path, "utf8"));
+			return object === null ? { object: {}, problem: "it is no JSON object" } : { object, problem: "" };
+		} catch (error) {
+			const { code, message } = error as NodeJS.ErrnoException;
+			return { object: {}, problem: code === "ENOENT" || code === "ENOTDIR" ? "" : message };
 		}
 	}
 
@@ -45,12 +56,25 @@ export class JsonStore {
 		await this.#queue;
 	}
 
+	/** A lock that was once not to be had is not waited for as long again. */
+	async #lock(): Promise<Release> {
+		try {
+			const release = await (this.#isStuck ? lock(`${this.path}.lock`, STUCK_TIMEOUT_MS) : lock(`${this.path}.lock`));
+			this.#isStuck = false;
+			return release;
+		} catch (error) {
+			this.#isStuck = true;
+			throw error;
+		}
+	}
+
 	async #updateLocked(change: (current: JsonObject) => JsonObject | Promise<JsonObject>): Promise<void> {
 		await mkdir(dirname(this.path), { recursive: true, mode: 0o700 });
-		const release = await lock(`${this.path}.lock`);
+		const release = await this.#lock();
 		try {
-			const source = await readFile(this.path, "utf8").catch(() => null); // Missing is the same as empty.
-			const current = source === null ? {} : toObject(source);
+			const current = await readFile(this.path, "utf8").then(toObject, (error: NodeJS.ErrnoException) =>
+				error.code === "ENOENT" ? {} : null,
+			);
 			if (current === null) await rename(this.path, `${this.path}.damaged-${randomUUID().slice(0, 8)}`);
 			await replace(this.path, `${JSON.stringify(await change(current ?? {}), null, "\t")}\n`);
 		} finally {
@@ -61,7 +85,7 @@ export class JsonStore {
 
 function toObject(source: string): JsonObject | null {
 	try {
-		const value: unknown = JSON.parse(source);
+		const value: unknown = JSON.parse(source.replace(/^\uFEFF/, "")); // Some editors put a byte order mark there.
 		return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
 	} catch {
 		return null; // Damaged: update() moves the file aside.
@@ -69,7 +93,7 @@ function toObject(source: string): JsonObject | null {
 }
 
 async function replace(path: string, content: string): Promise<void> {
-	const temporary = `${path}.${process.pid}.${randomUUID().slice(0, 8)}.tmp`;
+	const temporary = draftOf(path);
 	try {
 		await writeFile(temporary, content, { mode: 0o600 });
 		await rename(temporary, path);

@@ -5,6 +5,7 @@
  */
 
 import { AgyError } from "../shared/errors.ts";
+import type { LogLevel } from "../shared/lane-control.ts";
 import { LINK_IDLE_MS, MAX_IDLE_LINKS, MAX_RUNNING_LINKS } from "../shared/limits.ts";
 import type { ConversationLocks } from "./conversation-locks.ts";
 import type { LanePool } from "./lanes.ts";
@@ -17,11 +18,21 @@ export type AcquireOptions = {
 	readonly onWait: () => void;
 };
 
+export type LinkPoolOptions = {
+	readonly lanes: LanePool;
+	readonly registry: ProcessRegistry;
+	readonly locks: ConversationLocks;
+	/** Settles when the leftovers of killed pi processes are gone; nothing starts before. */
+	readonly swept: Promise<unknown>;
+	readonly log: (level: LogLevel, text: string) => void;
+};
+
 export class LinkPool {
 	readonly #lanes: LanePool;
 	readonly #registry: ProcessRegistry;
 	readonly #locks: ConversationLocks;
 	readonly #swept: Promise<unknown>;
+	readonly #log: LinkPoolOptions["log"];
 	readonly #links = new Set<Link>();
 	readonly #waiting: (() => void)[] = [];
 	readonly #idleTimer: NodeJS.Timeout;
@@ -31,12 +42,12 @@ export class LinkPool {
 	/** Processes ended by the pool, by cause. */
 	readonly recycles = { profile: 0, conversation: 0, idle: 0, crowded: 0 };
 
-	/** `swept` settles when the leftovers of killed pi processes are gone; nothing starts before. */
-	constructor(lanes: LanePool, registry: ProcessRegistry, locks: ConversationLocks, swept: Promise<unknown>) {
+	constructor({ lanes, registry, locks, swept, log }: LinkPoolOptions) {
 		this.#lanes = lanes;
 		this.#registry = registry;
 		this.#locks = locks;
 		this.#swept = swept;
+		this.#log = log;
 		this.#idleTimer = setInterval(() => this.#closeIdle(), LINK_IDLE_MS / 10);
 		this.#idleTimer.unref();
 	}
@@ -59,6 +70,7 @@ export class LinkPool {
 				return own;
 			}
 			this.recycles[misfit]++;
+			this.#log("info", `agy ${own.pid} is recycled: another ${misfit}`);
 			void own.close();
 		}
 		await this.#waitForRoom(options);
@@ -85,8 +97,14 @@ export class LinkPool {
 	}
 
 	#keep(link: Link, locked: ReadonlySet<string>): void {
+		const { engine, profile, conversationId } = link.spec;
+		this.#log(
+			"info",
+			`agy ${link.pid} is started: ${[profile.bin, ...engine.args(profile, conversationId)].join(" ")}`,
+		);
 		this.#links.add(link);
 		void link.closed.then(async () => {
+			this.#log("info", `agy ${link.pid} is gone: ${link.exit?.signal ?? `exit code ${link.exit?.code ?? "unknown"}`}`);
 			this.#links.delete(link);
 			this.#admitNext();
 			await this.#unlock(locked);

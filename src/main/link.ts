@@ -133,6 +133,11 @@ export class Link {
 		return this.#process?.identity.pid ?? null;
 	}
 
+	/** How the process ended; null while it runs. */
+	get exit(): Exit | null {
+		return this.#exit;
+	}
+
 	/** The end of what agy wrote to stderr. */
 	get stderrTail(): string {
 		return this.#stderrTail;

@@ -1,5 +1,5 @@
 /**
- * The only sink for diagnostics: a file a day, one JSON object a line, errors only unless debugging. pi owns the
+ * The only sink for diagnostics: a file a day, one JSON object a line, warnings and errors only unless debugging. pi owns the
  * terminal, so nothing goes there. Never throws, never blocks a turn; lines that cannot be written are dropped.
  */
 
@@ -23,7 +23,7 @@ export class Log {
 	}
 
 	write(level: LogLevel, text: string): void {
-		if (level !== "error" && !this.#debug) return;
+		if (!this.#debug && level !== "error" && level !== "warn") return;
 		const time = new Date().toISOString();
 		const line = `${JSON.stringify({ time, pid: process.pid, level, text: redact(text).slice(0, MAX_TEXT_CHARS) })}\n`;
 		this.#queue = (this.#queue ?? this.#prepare()).then(() =>

@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { AgyError } from "../shared/errors.ts";
 import { isAlive, ownIdentity } from "./processes/proof.ts";
 
 const OWNED = /^(\d+)-([\w:]+)-[\w-]+$/;
@@ -54,7 +55,13 @@ export class Spill {
 	async #make(): Promise<string> {
 		const { pid, startTime } = await ownIdentity();
 		const directory = join(this.#root, `${pid}-${startTime}-${randomUUID().slice(0, 8)}`);
-		await mkdir(directory, { recursive: true, mode: 0o700 });
+		await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: Error) => {
+			throw new AgyError(
+				"not-writable",
+				`pi-agy cannot make its folder for files that prompts point to (${error.message}). Make ${this.#root} writable, or set PI_CODING_AGENT_DIR to a folder that is.`,
+				{ cause: error },
+			);
+		});
 		return directory;
 	}
 }

@@ -183,6 +183,8 @@ export class TurnStarter {
 	}
 
 	async #choose(ask: Ask, hub: Hub): Promise<{ readonly binary: Binary; readonly slug: string }> {
+		const { refusal } = this.#options.config;
+		if (refusal !== null) throw new AgyError("bad-setting", refusal);
 		const choice = this.#options.catalog().choose(ask.model.id, ask.options.reasoning);
 		if (!choice.ok) throw new AgyError("model-unknown", choice.message);
 		hub.lanes.warmUp(this.#options.engine.laneKind);
@@ -316,7 +318,10 @@ export class TurnStarter {
 	}
 
 	#finish(hub: Hub, link: Link, { verdict }: TurnEnd): void {
-		if (verdict.stop === "error") hub.log.write("error", `turn ${verdict.kind}: ${verdict.summary} ${verdict.detail}`);
+		const { kind, summary, detail, stop } = verdict;
+		const where = `agy ${link.pid}, conversation ${link.conversationId ?? "unnamed"}, turn ${link.turns} of the process`;
+		hub.log.write(stop === "error" ? "error" : "info", `turn ${kind}: ${summary} ${detail} (${where})`);
+		if (link.stderrTail !== "") hub.log.write("debug", `agy ${link.pid} wrote to stderr: ${link.stderrTail}`);
 		if (verdict.process === "keep") hub.links.release(link);
 		else if (verdict.process === "drain") link.drain();
 		else void link.close();
@@ -325,6 +330,7 @@ export class TurnStarter {
 	#tellOnce(text: string): void {
 		if (this.#told.has(text)) return;
 		this.#told.add(text);
+		this.#options.hub().log.write("warn", text);
 		this.#options.session().notify(text, "warning");
 	}
 }

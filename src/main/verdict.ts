@@ -64,6 +64,7 @@ export type VerdictKind =
 	| "model-rejected"
 	| "context-overflow"
 	| "input-rejected"
+	| "flags-rejected"
 	| "failed"
 	| "interrupted"
 	| "still-running"
@@ -152,6 +153,7 @@ const ERROR_CLASSES: readonly ErrorClass[] = [
 ];
 
 const PRINT_TIMEOUT = /print timeout after|returning partial output/i;
+const FLAG_ERROR = /^(?:flags? provided but not defined|flag needs an argument|invalid (?:boolean )?value).*$/im;
 const STDERR_ERROR = /^(?:AGY_ERROR:|error:)\s*(.+)$/im;
 const DETAIL_CHARS = 600;
 const OVER_LIMIT = "agy reported success without having done anything; it drops a prompt above about 25 KB this way.";
@@ -229,6 +231,11 @@ function judgeFailure(evidence: TurnEvidence): Verdict {
 
 function judgeExit(evidence: TurnEvidence): Verdict {
 	const { exit, rejected } = evidence;
+	const flagError = FLAG_ERROR.exec(evidence.stderr)?.[0];
+	if (flagError && !evidence.sawOutput) {
+		const remedy = "Check AGY_EXTRA_ARGS; if it is not set, run `agy update`.";
+		return failed("flags-rejected", `agy does not take the arguments it was started with. ${remedy}`, flagError);
+	}
 	const error = stderrError(evidence.stderr);
 	const known = classOf(error) ?? classOf(rejected?.sample ?? "");
 	if (known) return failed(known.kind, `${known.summary(error)}${partial(evidence)}`, error);
@@ -238,11 +245,8 @@ function judgeExit(evidence: TurnEvidence): Verdict {
 	}
 	const how = exit?.signal ? `was ended by ${exit.signal}` : `exited with code ${exit?.code ?? "unknown"}`;
 	const when = evidence.sawOutput ? "in the middle of the turn" : "without an answer";
-	const crash = failed(
-		"crashed",
-		`agy ${how} ${when}.${partial(evidence)} The next prompt resumes the conversation.`,
-		evidence.stderr,
-	);
+	const next = evidence.conversationId === "" ? "Send the prompt again." : "The next prompt resumes the conversation.";
+	const crash = failed("crashed", `agy ${how} ${when}.${partial(evidence)} ${next}`, evidence.stderr);
 	// A process that served before and ends at the next prompt has not touched it.
 	return { ...crash, retry: evidence.isReused && !evidence.sawOutput ? "same" : null };
 }
@@ -302,5 +306,6 @@ function stderrError(stderr: string): string {
 }
 
 function minutes(count: number): string {
-	return count >= 1 ? `${count} minute${count === 1 ? "" : "s"}` : `${Math.round(count * 60)} seconds`;
+	if (count >= 1) return `${count} minute${count === 1 ? "" : "s"}`;
+	return `${Number((count * 60).toPrecision(2))} seconds`;
 }

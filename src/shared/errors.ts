@@ -10,12 +10,14 @@ export type AgyErrorCode =
 	| "agy-failed"
 	| "bad-frame"
 	| "bad-output"
+	| "bad-setting"
 	| "cancelled"
 	| "control-timeout"
 	| "conversation-busy"
 	| "lane-down"
 	| "model-unknown"
 	| "node-too-old"
+	| "not-writable"
 	| "spawn-failed"
 	| "worker-crashed";
 

@@ -75,6 +75,26 @@ const BAD_AGYS: readonly BadAgy[] = [
 		says: ["agy 1.1.10 is too old", "needs 1.1.15 or newer", "agy update"],
 		isNotStarted: true,
 	},
+	{
+		name: "does not take the arguments it is started with",
+		env: () => ({ AGY_EXTRA_ARGS: "--bogus" }),
+		says: ["does not take the arguments", "AGY_EXTRA_ARGS", "flags provided but not defined: -bogus"],
+	},
+	{
+		name: "might be given more than its user allows, for a setting is misspelt,",
+		env: () => ({ AGY_SKIP_PERMISSIONS: "of" }),
+		says: ['AGY_SKIP_PERMISSIONS is "of", which is not understood', "on, off", "No turn is run"],
+		isNotStarted: true,
+	},
+	{
+		name: "might be given more than its user allows, for config.json is damaged,",
+		env: (sandbox) => {
+			sandbox.write("agent/pi-agy/config.json", '{ "skipPermissions": false, }');
+			return {};
+		},
+		says: ["config.json cannot be used", "No turn is run"],
+		isNotStarted: true,
+	},
 	{ name: "is not signed in", scenario: "login-required", says: ["not signed in", "Run `agy` in a terminal"] },
 	{ name: "has no quota left", scenario: "quota", says: ["quota is used up", "resets in 2h18m58s", "another quota"] },
 	{

@@ -1,9 +1,10 @@
 /** `pi -p` with a real agy stand-in: what is printed, when pi leaves, and how a later pi goes on. */
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
 import { PiProcess, printPi } from "../support/pi-process.ts";
+import { killQuietly } from "../support/process-table.ts";
 import { Sandbox } from "../support/sandbox.ts";
 
 let sandbox: Sandbox;
@@ -49,6 +50,20 @@ describe("pi -p", () => {
 			[0, ""],
 			[0, ""],
 		]);
+	});
+
+	it("does not wait for what agy's own commands leave running, an updater for one", async () => {
+		sandbox = new Sandbox({ scenario: "turns" });
+		const left = join(sandbox.path, "left");
+		const script = `#!/bin/sh\ncase "$1" in --version|--help|models) sleep 1000 & echo $! >> ${left};; esac\nexec ${sandbox.env.AGY_BIN} "$@"\n`;
+		sandbox.env.AGY_BIN = sandbox.write("updating-agy", script, 0o700);
+		try {
+			const pi = await printPi(sandbox, ["one"]);
+			expect([pi.exit?.code, pi.stdout.trimEnd(), pi.stderr]).toEqual([0, "First.", ""]);
+			expect(sandbox.prompts()).toEqual(["one"]);
+		} finally {
+			for (const pid of readFileSync(left, "utf8").trim().split("\n")) killQuietly(Number(pid));
+		}
 	});
 
 	it("ends an agy that does not leave when its input ends", async () => {

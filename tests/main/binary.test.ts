@@ -14,8 +14,8 @@ let probe: BinaryProbe;
 let errors: unknown[];
 
 /** What a pi that has just started asks. */
-const openProbe = () =>
-	new BinaryProbe(new JsonStore(folder.at("binaries.json")), registry, (error) => errors.push(error));
+const openProbe = (...place: readonly string[]) =>
+	new BinaryProbe(new JsonStore(folder.at(...place, "binaries.json")), registry, (error) => errors.push(error));
 
 beforeEach(() => {
 	registry = new ProcessRegistry(new JsonStore(folder.at("processes.json")), folder.at("sockets"), (error) => {
@@ -199,7 +199,8 @@ describe("the version", () => {
 	});
 
 	test("is used though it cannot be kept", async () => {
-		mkdirSync(folder.at("binaries.json"));
+		writeFileSync(folder.at("in-the-way"), "");
+		probe = openProbe("in-the-way");
 		expect(await find(writeAgy("1.2.9"))).toMatchObject({ version: "1.2.9" });
 		expect(errors).toHaveLength(1);
 	});

@@ -41,10 +41,24 @@ describe("without any setting", () => {
 
 	test.each([
 		["a damaged file", "{oops"],
+		["an empty file", ""],
 		["a list", [1]],
-		["an object of unknown keys", { later: true }],
-	])("the defaults apply with %s", (_name, file) => {
-		expect(load({}, file)).toMatchObject({ mode: "default", provenance: {}, problems: [] });
+	])("no turn is run with %s", (_name, file) => {
+		const problem = `${folder.at("pi-agy", "config.json")} cannot be used: it is no JSON object. No turn is run until it is corrected.`;
+		expect(load({}, file)).toMatchObject({ mode: "default", provenance: {}, problems: [problem], refusal: problem });
+	});
+
+	test("no turn is run with a file that cannot be read", () => {
+		mkdirSync(folder.at("pi-agy", "config.json"), { recursive: true });
+		expect(load().refusal).toMatch(/config\.json cannot be used: EISDIR.*No turn is run/);
+	});
+
+	test("a key that is no setting is named, and does no harm", () => {
+		expect(load({}, { later: true, version: 1, passEnv: ["X"], prices: {}, mode: "plan" })).toMatchObject({
+			mode: "plan",
+			problems: ["config.json: later is no setting of pi-agy."],
+			refusal: null,
+		});
 	});
 
 	test("the result cannot be changed", () => {
@@ -110,19 +124,35 @@ describe("switches", () => {
 	});
 });
 
-describe("a value that is not understood is named, and the default applies", () => {
+describe("a value that is not understood is named", () => {
+	test.each<[string, Record<string, string>, unknown]>([
+		["AGY_MODE", { AGY_MODE: "plann" }, {}],
+		["AGY_SKIP_PERMISSIONS", { AGY_SKIP_PERMISSIONS: "of" }, { skipPermissions: true }],
+		["AGY_AGENT", { AGY_AGENT: "   " }, {}],
+		["config.json: mode", {}, { mode: 7 }],
+		["config.json: mode", {}, { mode: null }],
+		["config.json: agent", {}, { agent: ["a"] }],
+		["config.json: extraArgs", {}, { extraArgs: [1] }],
+		["config.json: extraArgs", {}, { extraArgs: { a: 1 } }],
+	])("%s: no turn is run, because it may have been meant as a limit", (source, env, file) => {
+		const { problems, refusal } = load(env, file);
+		expect(problems).toStrictEqual([refusal]);
+		expect(refusal).toMatch(
+			new RegExp(
+				`^${source} is .*, which is not understood\\. Allowed: .+\\. No turn is run until it is corrected\\.$`,
+			),
+		);
+	});
+
 	test.each<[keyof Config, string, string, unknown]>([
-		["mode", "AGY_MODE", "yolo", "default"],
-		["skipPermissions", "AGY_SKIP_PERMISSIONS", "maybe", true],
 		["debug", "AGY_DEBUG", "2", false],
 		["turnTimeoutMin", "AGY_TURN_TIMEOUT_MIN", "soon", null],
 		["turnTimeoutMin", "AGY_TURN_TIMEOUT_MIN", "-1", null],
 		["inactivityTimeoutMin", "AGY_INACTIVITY_TIMEOUT_MIN", "Infinity", 5],
-		["agent", "AGY_AGENT", "   ", null],
-	])("%s: %s=%s", (name, variable, text, fallback) => {
+	])("%s: %s=%s: the default applies", (name, variable, text, fallback) => {
 		const config = load({ [variable]: text }, { [name]: "also in the file" });
 		expect(config[name]).toStrictEqual(fallback);
-		expect(config.provenance).toStrictEqual({});
+		expect(config).toMatchObject({ provenance: {}, refusal: null });
 		expect(config.problems).toStrictEqual([
 			expect.stringMatching(
 				new RegExp(`^${variable} is "${text}", which is not understood\\. Allowed: .+\\. The default applies\\.$`),
@@ -131,16 +161,20 @@ describe("a value that is not understood is named, and the default applies", () 
 	});
 
 	test.each<[keyof Config, unknown, unknown]>([
-		["mode", 7, "default"],
-		["mode", null, "default"],
 		["turnTimeoutMin", true, null],
-		["agent", ["a"], null],
-		["extraArgs", [1], []],
-		["extraArgs", { a: 1 }, []],
-	])("config.json: %s: %j", (name, value, fallback) => {
+		["digest", 7, false],
+	])("config.json: %s: %j: the default applies", (name, value, fallback) => {
 		const config = load({}, { [name]: value });
 		expect(config[name]).toStrictEqual(fallback);
 		expect(config.problems).toStrictEqual([expect.stringContaining(`config.json: ${name} is `)]);
+	});
+
+	test.each([["a text"], [[1]], [{}]])("passEnv: %j passes nothing", (passEnv) => {
+		const config = load({ NPM_TOKEN: "x" }, { passEnv });
+		expect(config.childEnv).toStrictEqual({});
+		expect(config.problems).toStrictEqual([
+			expect.stringMatching(/^config.json: passEnv is .* Allowed: a list of names/),
+		]);
 	});
 
 	test("each is named", () => {

@@ -143,3 +143,21 @@ describe("a folder that cannot be written", () => {
 		expect(present()).toStrictEqual([]);
 	});
 });
+
+describe("the sweep", () => {
+	test("removes the lock of a killed pi, and no other", async () => {
+		const [killed, living] = await Promise.all([otherPi("c1"), otherPi("c2")]);
+		expect(await locks.acquire("c3")).toBe(true);
+		killQuietly(killed.pid);
+		await until("the end of the killed pi", () => !isRunning(killed.pid));
+		await locks.sweep();
+		expect(present().toSorted()).toStrictEqual(["c2.lock", "c3.lock"]);
+		killQuietly(living.pid);
+		await locks.release("c3");
+	});
+
+	test("of nothing is nothing", async () => {
+		await locks.sweep();
+		expect(readdirSync(folder.path)).toStrictEqual([]);
+	});
+});

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from "node:fs";
-import { readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { lock, tryLock } from "../../src/main/file-lock.ts";
 import { ownIdentity } from "../../src/main/processes/proof.ts";
@@ -26,6 +26,18 @@ test("a lock that is held is not given again, and is once it is free", async () 
 	const releaseSecond = await waiting;
 	expect(await tryLock(path())).toBeNull();
 	await releaseSecond();
+});
+
+test.each([
+	[
+		"a process that does not let go holds it",
+		async () => writeFile(path(), JSON.stringify(await ownIdentity())),
+		`process ${process.pid} holds it`,
+	],
+	["it is a folder", () => mkdir(path()), "it cannot be read (EISDIR)"],
+])("it is not waited for without end: %s", async (_name, make, words) => {
+	await make();
+	await expect(lock(path(), 50)).rejects.toThrow(`The lock ${path()} was not to be had within 0.05 s: ${words}.`);
 });
 
 test("many that wait get it one after the other", async () => {

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { chmod, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { tryLock } from "../../src/main/file-lock.ts";
 import { JsonStore } from "../../src/main/json-store.ts";
 import { ownIdentity } from "../../src/main/processes/proof.ts";
@@ -67,6 +67,19 @@ describe("writing", () => {
 		const before = await stat(folder.at("data", "file.json"));
 		await open().update((file) => ({ ...file, b: 2 }));
 		expect((await stat(folder.at("data", "file.json"))).ino).not.toBe(before.ino);
+	});
+
+	test("moves aside what it cannot read, and loses nothing", async () => {
+		await mkdir(folder.at("data", "file.json", "kept"), { recursive: true });
+		await open().update(() => ({ a: 1 }));
+		expect(await content()).toStrictEqual({ a: 1 });
+		const aside = readdirSync(folder.at("data")).find((name) => name.startsWith("file.json.damaged-"));
+		expect(readdirSync(folder.at("data", aside ?? ""))).toStrictEqual(["kept"]);
+	});
+
+	test("reads past a byte order mark", async () => {
+		await put('\uFEFF{"a":1}');
+		expect(open().inspectSync()).toStrictEqual({ object: { a: 1 }, problem: "" });
 	});
 
 	test("keeps the keys it does not know", async () => {
@@ -158,6 +171,35 @@ describe("several processes", () => {
 		await Promise.all(stores.map((store) => store.update((file) => ({ ...file, count: Number(file.count) + 1 }))));
 		expect(await content()).toStrictEqual({ count: 6 });
 		expect(readdirSync(folder.at("data"))).toStrictEqual(["file.json"]);
+	});
+
+	test("give up on a lock that is not let go, and ask for it less long the next time", async () => {
+		await put("{}");
+		await mkdir(folder.at("data", "file.json.lock"));
+		vi.useFakeTimers({ toFake: ["performance"] });
+		const store = open();
+		const failures = ["first", "second"].map((name) =>
+			store
+				.update(() => ({}))
+				.then(
+					() => "",
+					(error: Error) => `${name}: ${error.message}`,
+				),
+		);
+		const settled = Promise.all(failures);
+		let isDone = false;
+		void settled.then(() => {
+			isDone = true;
+		});
+		while (!isDone) {
+			vi.advanceTimersByTime(1_000);
+			await new Promise(setImmediate);
+		}
+		vi.useRealTimers();
+		expect(await settled).toStrictEqual([
+			expect.stringMatching(/^first: The lock .* within 10 s/),
+			expect.stringMatching(/^second: The lock .* within 0.2 s/),
+		]);
 	});
 
 	test("wait for the lock of a living one", async () => {

@@ -24,6 +24,8 @@ class PooledLink {
 	lastUsedMs = performance.now();
 	closesAtOnce = true;
 	gone: () => void = () => {};
+	readonly exit = null;
+	readonly pid = 1;
 	readonly #onNamed: (conversationId: string) => void;
 
 	constructor(spec: LinkSpec, onNamed: (conversationId: string) => void) {
@@ -91,7 +93,7 @@ afterEach(async () => {
 
 function openPool(swept: Promise<unknown> = Promise.resolve()): LinkPool {
 	const locks = new ConversationLocks(folder.at("locks"));
-	return new LinkPool({} as LanePool, {} as ProcessRegistry, locks, swept);
+	return new LinkPool({ lanes: {} as LanePool, registry: {} as ProcessRegistry, locks, swept, log: () => {} });
 }
 
 function locksHeld(): readonly string[] {

@@ -22,14 +22,15 @@ function lines(): readonly {
 }
 
 describe("what is written", () => {
-	test("errors only, one object a line, in order", async () => {
+	test("warnings and errors only, one object a line, in order", async () => {
 		const log = new Log(folder.at("logs"), false);
 		for (let index = 0; index < 20; index++) log.write("error", `line ${index}\nand more`);
-		for (const level of ["debug", "info", "warn"] as const) log.write(level, "quiet");
+		for (const level of ["debug", "info", "warn"] as const) log.write(level, `only ${level}`);
 		await log.settled();
-		expect(lines().map(({ text }) => text)).toStrictEqual(
-			Array.from({ length: 20 }, (_, index) => `line ${index}\nand more`),
-		);
+		expect(lines().map(({ text }) => text)).toStrictEqual([
+			...Array.from({ length: 20 }, (_, index) => `line ${index}\nand more`),
+			"only warn",
+		]);
 		expect(lines()[0]).toMatchObject({ level: "error", pid: process.pid, time: expect.stringMatching(/^\d{4}-.*Z$/) });
 	});
 

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { JsonStore } from "../../src/main/json-store.ts";
@@ -208,13 +208,20 @@ describe("a disk that cannot be written", () => {
 	});
 
 	test("is tried again also when it is the file that could not be replaced", async () => {
-		mkdirSync(path(), { recursive: true });
+		let isFull = true;
+		class FullDisk extends JsonStore {
+			override async update(change: Parameters<JsonStore["update"]>[0]): Promise<void> {
+				if (!isFull) return super.update(change);
+				await change(await this.read());
+				throw new Error("ENOSPC");
+			}
+		}
 		const seen: unknown[] = [];
-		const bindings = openThere(seen);
+		const bindings = new SessionBindings(new FullDisk(folder.at("sessions.json")), (error) => seen.push(error));
 		bindings.bind(key(), binding("c1"));
 		await until("the failed write is reported", () => seen.length === 1);
-		await rm(path(), { recursive: true });
+		isFull = false;
 		await bindings.settled();
-		expect(await openThere(seen).find(key())).toMatchObject(binding("c1"));
+		expect(await open().find(key())).toMatchObject(binding("c1"));
 	});
 });

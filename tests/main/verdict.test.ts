@@ -208,7 +208,18 @@ const ENDS: readonly Row[] = [
 	["exit 1 with an error line", exited({ stderr: "error: authentication failed or timed out\n" }), "auth", "error"],
 	[
 		"exit 2 with a flag error",
-		exited({ exit: { code: 2, signal: null }, stderr: "flags provided but not defined: -x\n" }),
+		exited({
+			exit: { code: 2, signal: null },
+			stderr: "flags provided but not defined: -x\nUsage of agy:\n  --print-timeout duration\n",
+			sawOutput: false,
+			sawText: false,
+		}),
+		"flags-rejected",
+		"error",
+	],
+	[
+		"a crash in the middle that speaks of flags",
+		exited({ stderr: "flag needs an argument: -p\n" }),
 		"crashed",
 		"error",
 	],
@@ -269,6 +280,7 @@ test("every kind of verdict stands in a table above", () => {
 		"model-rejected": true,
 		"context-overflow": true,
 		"input-rejected": true,
+		"flags-rejected": true,
 		failed: true,
 		interrupted: true,
 		"still-running": true,
@@ -431,7 +443,11 @@ describe("what is said", () => {
 			}),
 			"The answer above is incomplete. Until then it ran: run_command (3), view_file. The conversation c0ffee is kept;",
 		],
-		["that the conversation of a crash goes on", exited({}), "The next prompt resumes the conversation."],
+		[
+			"that the conversation of a crash goes on",
+			exited({ conversationId: "c1" }),
+			"The next prompt resumes the conversation.",
+		],
 		[
 			"what an interruption left",
 			evidence({ result: turnEnd({ status: "ERROR", error: "interrupted" }) }),
@@ -458,6 +474,34 @@ describe("what is said", () => {
 
 	test("agy's own words, below ours", () => {
 		expect(toErrorMessage(judge(failed("something new")))).toBe("agy ended the turn with ERROR.\nagy: something new");
+	});
+
+	test("which argument agy does not take", () => {
+		const stderr = "flags provided but not defined: -bogus\nUsage of agy:\n  --print-timeout duration\n";
+		const verdict = judge(exited({ exit: { code: 2, signal: null }, stderr, sawOutput: false, sawText: false }));
+		expect(toErrorMessage(verdict)).toBe(
+			"agy does not take the arguments it was started with. Check AGY_EXTRA_ARGS; if it is not set, run `agy update`.\n" +
+				"agy: flags provided but not defined: -bogus",
+		);
+	});
+
+	test("agy's words without the lines that pi would take for a transient failure", () => {
+		const verdict = judge(exited({ stderr: "panic: no home\nconnection timeout\n" }));
+		expect(toErrorMessage(verdict)).toMatch(/\nagy: panic: no home$/);
+	});
+
+	test.each([
+		[2, "2 minutes"],
+		[1, "1 minute"],
+		[0.5, "30 seconds"],
+		[0.001, "0.06 seconds"],
+	])("the limit that it broke as it was set: %s", (timeoutMin, words) => {
+		expect(judge(evidence({ cause: "too-long", timeoutMin })).summary).toContain(`longer than ${words}.`);
+	});
+
+	test("that a conversation goes on only where there is one", () => {
+		expect(judge(exited({ conversationId: "c1" })).summary).toContain("The next prompt resumes the conversation.");
+		expect(judge(exited({ conversationId: "" })).summary).toContain("Send the prompt again.");
 	});
 
 	test("agy's words without its secrets, and only their end", () => {

@@ -5,8 +5,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { findAgy } from "./agy.mjs";
 
-const SIGNED_IN = `[ "$1" = models ] && printf 'Fetching available models...\\ngemini-3.8-flash-high\\tGemini 3.8 Flash\\n'`;
-const SIGNED_OUT = "echo 'Please sign in: launch agy without arguments.'";
+const VERSION = '[ "$1" = --version ] && echo 1.2.9 && exit';
+const SIGNED_IN = `${VERSION}\n[ "$1" = models ] && printf 'Fetching available models...\\ngemini-3.8-flash-high\\tGemini 3.8 Flash\\n'`;
+const SIGNED_OUT = `${VERSION}\necho 'Please sign in: launch agy without arguments.'`;
 
 let folder: string;
 let simulator: string;
@@ -71,7 +72,7 @@ describe("signed in", () => {
 	it("is not when agy prints only text, or fails", async () => {
 		script("bin/agy", SIGNED_OUT);
 		expect(await find({})).toMatchObject({ usable: false, reason: expect.stringContaining("is not signed in") });
-		script("bin/agy", "exit 1");
+		script("bin/agy", `${VERSION}\nexit 1`);
 		expect(await find({})).toMatchObject({ usable: false, reason: expect.stringContaining("is not signed in") });
 	});
 
@@ -90,16 +91,28 @@ describe("signed in", () => {
 		expect(await find({})).toEqual({ usable: true, path });
 	});
 
-	it("is not when agy hangs", async () => {
-		script("bin/agy", "exec sleep 30");
-		expect(await find({}, 200)).toMatchObject({
+	it.each([
+		["when asked for its version", "--version", ""],
+		["when asked for its models", "models", `${VERSION}\n`],
+	])("is not when agy hangs or prints without end %s", async (_name, question, head) => {
+		script("bin/agy", `${head}exec sleep 30`);
+		expect(await find({}, 1_000)).toMatchObject({
 			usable: false,
-			reason: expect.stringContaining("did not list its models within 0.2 s"),
+			reason: expect.stringContaining(`did not answer \`${question}\` within 1 s`),
 		});
+		script("bin/agy", `${head}exec cat /dev/zero`);
+		expect(await find({})).toMatchObject({ usable: false, reason: expect.stringContaining("more than 1 MiB") });
 	});
 
-	it("is not when agy prints without end", async () => {
-		script("bin/agy", "exec cat /dev/zero");
-		expect(await find({})).toMatchObject({ usable: false, reason: expect.stringContaining("more than 1 MiB") });
+	it.each([
+		["prints something else", "echo 'ls (GNU coreutils) 9.4'"],
+		["prints nothing", "exit 0"],
+	])("is no question of a program that %s when asked for its version", async (_name, body) => {
+		script("bin/agy", body);
+		expect(await find({})).toMatchObject({
+			usable: false,
+			reason: expect.stringMatching(/agy does not look like agy$/),
+			remedy: "Correct AGY_BIN or PATH.",
+		});
 	});
 });

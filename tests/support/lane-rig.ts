@@ -45,7 +45,13 @@ export class LaneRig {
 			log: () => {},
 		});
 		const locks = new ConversationLocks(join(sandbox.agentDir, "pi-agy", "locks"));
-		this.links = new LinkPool(this.lanes, this.registry, locks, this.registry.sweep());
+		this.links = new LinkPool({
+			lanes: this.lanes,
+			registry: this.registry,
+			locks,
+			swept: this.registry.sweep(),
+			log: () => {},
+		});
 	}
 
 	/** In the order of the real shutdown. */

@@ -32,6 +32,6 @@ export function waitForGate(home: Home, name: string, signal: AbortSignal): Prom
 }
 
 export function touchMarker(home: Home, journal: Journal, name: string): void {
+	journal.append({ kind: "reached", name }); // First: whoever sees the marker may read the journal.
 	writeFileSync(join(home.reachedPath, name), "", { mode: 0o600 });
-	journal.append({ kind: "reached", name });
 }

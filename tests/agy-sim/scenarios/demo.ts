@@ -84,8 +84,8 @@ const ANYTHING_ELSE: Turn = {
 			kind: "tool",
 			name: "run_command",
 			permission: "allowed",
-			parameters: { CommandLine: "git status --short --branch" },
-			output: "## main\r\n M README.md\r\n",
+			parameters: { CommandLine: "echo simulated" },
+			output: "simulated\r\n",
 			durationSeconds: 0.18,
 		},
 		{

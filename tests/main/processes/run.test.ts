@@ -65,6 +65,31 @@ describe("a command that ends", () => {
 	});
 });
 
+describe("a command that leaves something running, which holds its output open", () => {
+	let left: number;
+	afterEach(() => killQuietly(left));
+
+	test.each([
+		["in its group", "sleep 1000 &"],
+		["in a group of its own", "setsid sleep 1000 &"],
+	])("has answered all the same, and it goes on: %s", async (_name, start) => {
+		const script = `${start} echo $! > ${folder.at("left")}; echo up; exit 3`;
+		const result = await within("the result", shell(script));
+		left = Number(await readFile(folder.at("left"), "utf8"));
+		expect(result).toStrictEqual({ ok: true, code: 3, stdout: "up\n", stderr: "" });
+		expect(isRunning(left)).toBe(true);
+	});
+
+	test("is not waited for when it is cancelled just then", async () => {
+		const controller = new AbortController();
+		const result = shell(`sleep 1000 & echo $! > ${folder.at("left")}; echo up`, { signal: controller.signal });
+		await until("it has begun", () => readFile(folder.at("left"), "utf8").catch(() => ""));
+		controller.abort();
+		await within("the result", result);
+		left = Number(await readFile(folder.at("left"), "utf8"));
+	});
+});
+
 describe("a command that is cut short", () => {
 	/** A script that notes the pid of a child of its own and then waits. */
 	const waiting = () => `sleep 1000 & echo $! > ${folder.at("child")}; echo up; wait`;
