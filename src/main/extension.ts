@@ -33,7 +33,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 		share.peek()?.log.write("error", `sessions.json: ${String(error)}`),
 	);
 	const ended = new AbortController();
-	let { catalog, isFresh } = loadCatalog(modelStore, config);
+	let { catalog, isFresh, fingerprint: listedBy } = loadCatalog(modelStore, config);
 	let session: Session = headlessSession(pi);
 
 	const spill = new Spill(join(config.dataDir, "spill"));
@@ -46,6 +46,11 @@ export default function antigravity(pi: ExtensionAPI): void {
 		spill,
 		steps,
 		catalog: () => catalog,
+		onBinary: ({ fingerprint }) => {
+			if (listedBy === null || listedBy === fingerprint) return;
+			listedBy = fingerprint; // Another agy than the one that listed the models: asked once.
+			refreshInBackground();
+		},
 		session: () => session,
 	});
 	const provider = new Provider({ starter, log: (level, text) => share.peek()?.log.write(level, text) });
@@ -61,8 +66,13 @@ export default function antigravity(pi: ExtensionAPI): void {
 		if (listed) {
 			catalog = listed;
 			isFresh = true;
+			listedBy = binary.fingerprint;
 		}
 		return catalog;
+	}
+
+	function refreshInBackground(): void {
+		refreshModels(ended.signal).then(registerProvider, () => {}); // Without agy the known list stays; a turn says why.
 	}
 
 	function registerProvider(): void {
@@ -91,7 +101,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 			share.get().log.write("warn", problem);
 		}
 		if (isFresh || !ctx.hasUI) return;
-		refreshModels(ended.signal).then(registerProvider, () => {}); // Without agy the known list stays; a turn says why.
+		refreshInBackground();
 	});
 	pi.on("agent_settled", (event, ctx) => {
 		if (event.aborted) provider.dropParked(ctx.sessionManager.getSessionId());

@@ -36,7 +36,8 @@ const EFFORT_OF_LEVEL: Readonly<Record<string, number>> = {
 };
 const CONTEXT_WINDOW_TOKENS = 1_000_000;
 const MAX_OUTPUT_TOKENS = 65_536;
-const ROW = /^([A-Za-z0-9._/-]+)\t(.+)$/;
+/** Id, name, and whatever columns may follow. */
+const ROW = /^([A-Za-z0-9._/-]+)\t([^\t]+)/;
 
 /** Shown until agy has been asked once. Any list goes stale; a refresh replaces it. */
 export const FALLBACK_ROWS: readonly ModelRow[] = [
@@ -125,6 +126,7 @@ export class ModelCache {
 			...file,
 			version: 1,
 			bin: config.bin ?? "agy",
+			fingerprint: binary.fingerprint,
 			fetchedAtMs: Date.now(),
 			rows,
 		}));
@@ -132,16 +134,24 @@ export class ModelCache {
 	}
 }
 
+export type LoadedCatalog = {
+	readonly catalog: Catalog;
+	readonly isFresh: boolean;
+	/** The state of agy's file that listed it; null for the built-in list, and where it was not noted. */
+	readonly fingerprint: string | null;
+};
+
 /** The kept list when it belongs to the configured agy, else the built-in one. For start-up. */
-export function loadCatalog(
-	store: JsonStore,
-	config: Config,
-): { readonly catalog: Catalog; readonly isFresh: boolean } {
+export function loadCatalog(store: JsonStore, config: Config): LoadedCatalog {
 	const file = store.readSync();
 	const rows = file.bin === (config.bin ?? "agy") ? toRows(file) : [];
-	if (rows.length === 0) return { catalog: new Catalog(FALLBACK_ROWS, false), isFresh: false };
+	if (rows.length === 0) return { catalog: new Catalog(FALLBACK_ROWS, false), isFresh: false, fingerprint: null };
 	const ageMs = Date.now() - Number(file.fetchedAtMs);
-	return { catalog: new Catalog(rows, true), isFresh: ageMs >= 0 && ageMs < MODELS_FRESH_MS };
+	return {
+		catalog: new Catalog(rows, true),
+		isFresh: ageMs >= 0 && ageMs < MODELS_FRESH_MS,
+		fingerprint: typeof file.fingerprint === "string" ? file.fingerprint : null,
+	};
 }
 
 function toRows(file: JsonObject): readonly ModelRow[] {

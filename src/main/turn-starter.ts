@@ -46,6 +46,8 @@ export type TurnStarterOptions = {
 	readonly spill: Spill;
 	readonly steps: Steps;
 	readonly catalog: () => Catalog;
+	/** Told for each turn which agy it runs on. */
+	readonly onBinary: (binary: Binary) => void;
 	readonly session: () => Session;
 };
 
@@ -191,6 +193,7 @@ export class TurnStarter {
 		const binary = await hub.binaries.find(this.#options.config);
 		if (binary.warning !== null) this.#tellOnce(binary.warning);
 		this.#requireFlagsOf(binary);
+		this.#options.onBinary(binary);
 		return { binary, slug: choice.slug };
 	}
 

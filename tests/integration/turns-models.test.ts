@@ -25,7 +25,7 @@ const LISTINGS: readonly Listing[] = [
 	{
 		name: "with a banner, notices, further columns and odd ids among its rows",
 		options: { scenario: "models-noise", version: "1.2.16" },
-		models: { "custom/model-x": "Custom X\tpreview", "vertex_ai/gemini-3.8-flash-low": "Gemini 3.8 Flash (Low)" },
+		models: { "custom/model-x": "Custom X", "vertex_ai/gemini-3.8-flash-low": "Gemini 3.8 Flash (Low)" },
 	},
 ];
 
@@ -44,4 +44,19 @@ describe("an `agy models`", () => {
 		const calls = stage.sandbox.journal("start").filter(({ argv }) => (argv as readonly string[])[0] === "models");
 		expect(calls.length).toBeGreaterThan(0);
 	});
+});
+
+it("an agy that has replaced itself since it listed its models is asked again with the first turn", async () => {
+	const { sandbox } = stage;
+	const calls = () => sandbox.journal("start").filter(({ argv }) => (argv as readonly string[])[0] === "models").length;
+	const before = calls();
+	sandbox.seedModels(["gemini-3.8-flash-high", "gemini-3.8-flash-low", "gone-1"], { fingerprint: "of the old file" });
+	const session = await stage.open();
+	const { modelRuntime } = session.session;
+	expect(modelRuntime.getModel("antigravity", "gone-1")).toBeDefined();
+	expect(await session.ask("hello")).toBe("hello");
+	await until("the new list", () => modelRuntime.getModel("antigravity", "gone-1") === undefined);
+	expect(modelRuntime.getModel("antigravity", "claude-sonnet-4-6")).toBeDefined();
+	await session.ask("again");
+	expect(calls() - before).toBe(1);
 });

@@ -37,7 +37,7 @@ describe("the rows of agy models", () => {
 		],
 		["without a last line end", "a\tA", [{ slug: "a", name: "A" }]],
 		["with a route in the slug", "vertex_ai/gemini-3.8\tG\n", [{ slug: "vertex_ai/gemini-3.8", name: "G" }]],
-		["with more columns", "a\tA\tnew\n", [{ slug: "a", name: "A\tnew" }]],
+		["with more columns", "a\tA\tnew\n", [{ slug: "a", name: "A" }]],
 		["not signed in", "You are not signed in.\nPlease launch the CLI without arguments to sign in.\n", []],
 		["an indented hint", "  run\tagy\n", []],
 		["a slug with spaces", "no slug\tX\n", []],
@@ -191,7 +191,7 @@ describe("the kept list", () => {
 
 	function refresh(script: string, config = configOf(), signal = new AbortController().signal) {
 		const path = writeScript(folder.at("agy"), `[ "$1" = models ] || exit 9\n${script}`);
-		const binary: Binary = { path, fingerprint: "", ...toCapabilities({ version: "1.2.9", flags: null }) };
+		const binary: Binary = { path, fingerprint: "f1", ...toCapabilities({ version: "1.2.9", flags: null }) };
 		return new ModelCache(store, registry).refresh(binary, config, signal);
 	}
 
@@ -201,9 +201,9 @@ describe("the kept list", () => {
 		const listed = await refresh("echo Fetching...; printf 'g-low\\tG (Low)\\ng-high\\tG (High)\\n'");
 		expect(idsOf(listed)).toStrictEqual(["g"]);
 		expect(listed?.isListed).toBe(true);
-		const { catalog, isFresh } = loadCatalog(store, configOf());
+		const { catalog, isFresh, fingerprint } = loadCatalog(store, configOf());
 		expect(idsOf(catalog)).toStrictEqual(["g"]);
-		expect([catalog.isListed, isFresh]).toStrictEqual([true, true]);
+		expect([catalog.isListed, isFresh, fingerprint]).toStrictEqual([true, true, "f1"]);
 	});
 
 	test.each([

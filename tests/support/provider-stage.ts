@@ -181,6 +181,7 @@ export class ProviderStage {
 			spill: this.spill,
 			steps: this.steps,
 			catalog: () => this.catalog,
+			onBinary: () => {},
 			session: () => ({ ...session, cwd: this.cwd }),
 		});
 		this.provider = new Provider({ starter, log: (_level, line) => void this.logged.push(line) });

@@ -101,9 +101,10 @@ export class Sandbox {
 	/** Gives pi the list of models at once, so that no `agy models` has to run first. */
 	seedModels(
 		ids: readonly string[] = ["gemini-3.8-flash-high", "gemini-3.8-flash-medium", "gemini-3.8-flash-low"],
+		more: Readonly<Record<string, string>> = {},
 	): void {
 		const rows = ids.map((slug) => ({ slug, name: slug }));
-		const cache = { version: 1, bin: this.env.AGY_BIN, fetchedAtMs: Date.now(), rows };
+		const cache = { version: 1, bin: this.env.AGY_BIN, fetchedAtMs: Date.now(), rows, ...more };
 		this.write("agent/pi-agy/models-cache.json", JSON.stringify(cache));
 	}
 
