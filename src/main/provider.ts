@@ -7,12 +7,13 @@
  * its own, thrown away afterwards.
  */
 
-import type {
-	AssistantMessageEventStream,
-	Message,
-	Model,
-	SimpleStreamOptions,
-	TranscriptContext,
+import {
+	type AssistantMessageEventStream,
+	getCurrentSystemPrompt,
+	type Message,
+	type Model,
+	type SimpleStreamOptions,
+	type TranscriptContext,
 } from "@earendil-works/pi-ai";
 import { AgyError, toError } from "../shared/errors.ts";
 import type { LogLevel } from "../shared/lane-control.ts";
@@ -28,6 +29,8 @@ export type Ask = {
 	readonly model: Model<string>;
 	readonly options: SimpleStreamOptions;
 	readonly messages: readonly Message[];
+	/** pi's system prompt; "" when there is none. */
+	readonly instructions: string;
 	readonly stream: PiStream;
 	readonly signal: AbortSignal;
 	/** Null for a side request. */
@@ -62,7 +65,8 @@ export class Provider {
 		const stream = new PiStream(model);
 		const signal = AbortSignal.any([this.#closed.signal, ...(options.signal ? [options.signal] : [])]);
 		const sessionId = isSideRequest(options) ? null : (options.sessionId ?? null);
-		const ask: Ask = { model, options, messages: context.messages, stream, signal, sessionId };
+		const { messages } = context;
+		const ask: Ask = { model, options, messages, instructions: instructionsOf(context), stream, signal, sessionId };
 		signal.addEventListener("abort", () => stream.fail("aborted", "The turn was stopped."), { once: true });
 		this.#begin(ask, () => this.#answer(ask));
 		return stream.events;
@@ -152,6 +156,11 @@ export function toSegment({ options, model, stream }: Ask): Segment {
 		...(onResponse && { onResponse: () => onResponse({ status: 200, headers: {} }, model) }),
 		...(onProviderStreamEvent && { onEvent: (event) => onProviderStreamEvent(event, model) }),
 	};
+}
+
+/** pi 1.6 puts its system prompt into the transcript; other callers, and older pi versions, put it beside. */
+function instructionsOf({ messages, systemPrompt }: TranscriptContext & { readonly systemPrompt?: unknown }): string {
+	return getCurrentSystemPrompt([...messages]) || (typeof systemPrompt === "string" ? systemPrompt : "");
 }
 
 /** pi's own summaries and other extensions' calls: no part of the user's conversation. */

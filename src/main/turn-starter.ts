@@ -5,7 +5,6 @@
 
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { getCurrentSystemPrompt } from "@earendil-works/pi-ai";
 import { AgyError } from "../shared/errors.ts";
 import { READY_WAIT_MS } from "../shared/limits.ts";
 import type { Binary } from "./binary.ts";
@@ -57,6 +56,9 @@ export type TurnOwner = {
 	onEnd(turn: Turn): void;
 };
 
+const PLAN_WARNING =
+	"agy's plan mode is no protection: after its plan agy goes on by itself and may change files (agy 1.1.28 and newer).";
+
 export class TurnStarter {
 	readonly #options: TurnStarterOptions;
 	/** What the user was told once and need not hear again. */
@@ -77,7 +79,7 @@ export class TurnStarter {
 		const session = this.#options.session();
 		const hub = this.#options.hub();
 		const { binary, slug } = await this.#choose(ask, hub);
-		const instructions = config.systemPrompt ? getCurrentSystemPrompt([...ask.messages]) : "";
+		const instructions = config.systemPrompt ? ask.instructions : "";
 		const rideInFile = instructions !== "" && config.agent === null && !binary.missingFlags.includes("agent");
 		const agentFile = rideInFile ? await this.#stageAgent(hub, instructions) : null;
 		const key = { sessionId, engineId: engine.id, cwd: session.cwd };
@@ -153,7 +155,7 @@ export class TurnStarter {
 		const history =
 			context.length === 0 ? [] : [await toFileSection("the conversation so far", renderTranscript(context), spill)];
 		const sections = [
-			{ name: "the text of your instructions", heading: "", text: getCurrentSystemPrompt([...ask.messages]) },
+			{ name: "the text of your instructions", heading: "", text: ask.instructions },
 			...history,
 			userSection(await renderUserMessages(prompt, spill)),
 		];
@@ -193,6 +195,7 @@ export class TurnStarter {
 		const binary = await hub.binaries.find(this.#options.config);
 		if (binary.warning !== null) this.#tellOnce(binary.warning);
 		this.#requireFlagsOf(binary);
+		if (this.#options.config.mode === "plan") this.#tellOnce(PLAN_WARNING);
 		this.#options.onBinary(binary);
 		return { binary, slug: choice.slug };
 	}

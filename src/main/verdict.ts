@@ -64,6 +64,7 @@ export type VerdictKind =
 	| "model-rejected"
 	| "context-overflow"
 	| "input-rejected"
+	| "conversation-rejected"
 	| "flags-rejected"
 	| "failed"
 	| "interrupted"
@@ -152,7 +153,12 @@ const ERROR_CLASSES: readonly ErrorClass[] = [
 	},
 ];
 
+/** The one sign of a refusal where agy lists none and reports the tool as done (1.1.22, 1.2.9). */
+const DENIED_NOTE = /a tool required the "([^"]+)" permission that headless mode cannot prompt for/i;
 const PRINT_TIMEOUT = /print timeout after|returning partial output/i;
+/** How agy words it is not known; observed are only that another process on the conversation, or an unknown id, is an error. */
+const CONVERSATION_ERROR =
+	/\b(?:conversation|session)\b.*\b(?:in use|locked?|busy|held|not found|unknown|does not exist)\b/i;
 const FLAG_ERROR = /^(?:flags? provided but not defined|flag needs an argument|invalid (?:boolean )?value).*$/im;
 const STDERR_ERROR = /^(?:AGY_ERROR:|error:)\s*(.+)$/im;
 const DETAIL_CHARS = 600;
@@ -173,9 +179,12 @@ export function judge(evidence: TurnEvidence): Verdict {
 			return failed("crashed", evidence.laneError?.message ?? "The worker lane was lost.", "");
 		case "silent": {
 			const what = `The turn is out of budget: agy said nothing for ${minutes(timeoutMin)}.`;
+			// What it wrote meanwhile may say why: it retries an exhausted quota, for one.
+			const why = classOf(stderrError(evidence.stderr));
+			const reason = why === undefined ? "" : ` ${why.summary(evidence.stderr)}`;
 			return failed(
 				"timed-out",
-				`${what} ${whatIsKept(evidence)} The limit is AGY_INACTIVITY_TIMEOUT_MIN.`,
+				`${what}${reason} ${whatIsKept(evidence)} The limit is AGY_INACTIVITY_TIMEOUT_MIN.`,
 				evidence.stderr,
 			);
 		}
@@ -206,7 +215,13 @@ function judgeResult(evidence: TurnEvidence): Verdict {
 	if (evidence.sawText) return complete(evidence);
 	const denied = deniedTools(evidence);
 	if (denied !== "") return deniedVerdict(denied);
-	if (evidence.sawOutput) return complete(evidence);
+	if (evidence.sawOutput) {
+		return failed(
+			"partial",
+			`agy ended the turn without an answer.${whatWasDone(evidence)} Ask it to go on.`,
+			evidence.stderr,
+		);
+	}
 	const remedy = "That conversation is given up, the next prompt starts a fresh one.";
 	return { ...failed("empty", `${OVER_LIMIT} ${remedy}`, evidence.stderr), keepsConversation: false, retry: "fresh" };
 }
@@ -219,6 +234,7 @@ function judgeFailure(evidence: TurnEvidence): Verdict {
 	if (evidence.sawText && error !== "" && evidence.toolErrors.includes(error)) return complete(evidence);
 	const denied = deniedTools(evidence);
 	if (denied !== "" && !evidence.sawText) return deniedVerdict(denied);
+	if (isConversationRejected(error, evidence)) return conversationRejected(error);
 	if (/^interrupted$/i.test(error))
 		return failed("interrupted", `agy was interrupted from outside.${partial(evidence)}`, "");
 	if (status.startsWith("CANCEL")) {
@@ -237,6 +253,7 @@ function judgeExit(evidence: TurnEvidence): Verdict {
 		return failed("flags-rejected", `agy does not take the arguments it was started with. ${remedy}`, flagError);
 	}
 	const error = stderrError(evidence.stderr);
+	if (isConversationRejected(error, evidence)) return conversationRejected(error);
 	const known = classOf(error) ?? classOf(rejected?.sample ?? "");
 	if (known) return failed(known.kind, `${known.summary(error)}${partial(evidence)}`, error);
 	if (rejected && !evidence.sawOutput) {
@@ -276,13 +293,25 @@ function failed(kind: VerdictKind, summary: string, detail: string): Verdict {
 	};
 }
 
+function isConversationRejected(error: string, { sawOutput }: TurnEvidence): boolean {
+	return !sawOutput && CONVERSATION_ERROR.test(error);
+}
+
+/** Nothing was done: the prompt goes to a fresh conversation, with the session's history. */
+function conversationRejected(error: string): Verdict {
+	const summary =
+		"agy could not take up its conversation. The next prompt starts a fresh one with this session's history.";
+	return { ...failed("conversation-rejected", summary, error), keepsConversation: false, retry: "fresh" };
+}
+
 function deniedVerdict(tools: string): Verdict {
 	return failed("denied", `agy was not allowed to use ${tools} and gave no answer. ${HOW_TO_ALLOW}`, "");
 }
 
-function deniedTools({ result, deniedTools }: TurnEvidence): string {
+function deniedTools({ result, deniedTools, stderr }: TurnEvidence): string {
 	const reported = result?.deniedActions.map(({ action, displayName }) => displayName || action) ?? [];
-	return (reported.length > 0 ? [...new Set(reported)] : deniedTools).join(", ");
+	if (reported.length > 0) return [...new Set(reported)].join(", ");
+	return deniedTools.length > 0 ? deniedTools.join(", ") : (DENIED_NOTE.exec(stderr)?.[1] ?? "");
 }
 
 function classOf(error: string): ErrorClass | undefined {
@@ -293,11 +322,15 @@ function partial({ sawText }: TurnEvidence): string {
 	return sawText ? " The answer above is incomplete." : "";
 }
 
-function whatIsKept({ toolCounts, conversationId, sawText }: TurnEvidence): string {
+function whatWasDone({ toolCounts }: TurnEvidence): string {
 	const steps = [...toolCounts].map(([tool, count]) => (count === 1 ? tool : `${tool} (${count})`)).join(", ");
-	const done = steps === "" ? "" : ` Until then it ran: ${steps}.`;
+	return steps === "" ? "" : ` Until then it ran: ${steps}.`;
+}
+
+function whatIsKept(evidence: TurnEvidence): string {
+	const { conversationId, sawText } = evidence;
 	const kept = conversationId === "" ? "" : ` The conversation ${conversationId} is kept; your next prompt resumes it.`;
-	return `${sawText ? "The answer above is incomplete." : ""}${done}${kept}`.trim();
+	return `${sawText ? "The answer above is incomplete." : ""}${whatWasDone(evidence)}${kept}`.trim();
 }
 
 function stderrError(stderr: string): string {
@@ -307,5 +340,6 @@ function stderrError(stderr: string): string {
 
 function minutes(count: number): string {
 	if (count >= 1) return `${count} minute${count === 1 ? "" : "s"}`;
-	return `${Number((count * 60).toPrecision(2))} seconds`;
+	const seconds = count * 60;
+	return `${seconds >= 1 ? Math.round(seconds) : Number(seconds.toPrecision(2))} seconds`;
 }

@@ -713,8 +713,8 @@ describe("a success whose last model call brought no answer", () => {
 	});
 
 	test.each<[string, (stage: TurnStage) => void, string]>([
-		["the transcript has none", () => vi.advanceTimersByTime(TRANSCRIPT_LOOKUP_MS), "complete"],
-		["agy exits meanwhile", (stage) => stage.link.end(EXIT), "complete"],
+		["the transcript has none", () => vi.advanceTimersByTime(TRANSCRIPT_LOOKUP_MS), "partial"],
+		["agy exits meanwhile", (stage) => stage.link.end(EXIT), "partial"],
 		["the turn is stopped meanwhile", (stage) => stage.turn.abort(), "cancelled"],
 	])("ends without: %s", (_name, happen, kind) => {
 		const stage = stageOf(CALL, turnEnd({ status: "SUCCESS" }));
@@ -722,7 +722,7 @@ describe("a success whose last model call brought no answer", () => {
 		stage.link.print({ ...notice, step: 6 }); // Whatever agy adds behind its result does not put it off.
 		expect(stage.ends).toStrictEqual([]);
 		happen(stage);
-		if (kind === "complete") vi.advanceTimersByTime(1);
+		if (kind === "partial") vi.advanceTimersByTime(1);
 		expect(stage.ends).toMatchObject([{ verdict: { kind } }]);
 		expect(stage.link.watches).toStrictEqual([WATCH(4), null]);
 		expect(vi.getTimerCount()).toBe(0);

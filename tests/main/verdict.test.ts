@@ -34,7 +34,7 @@ const STATUSES: readonly Row[] = [
 		"stop",
 	],
 	["OK", evidence({ result: turnEnd({ status: "OK", text: "Hi." }) }), "complete", "stop"],
-	["SUCCESS after work without a word", evidence({ result: turnEnd(), sawText: false }), "complete", "stop"],
+	["SUCCESS after work without a word", evidence({ result: turnEnd(), sawText: false }), "partial", "error"],
 	["SUCCESS without anything: dropped", bareEvidence({}), "empty", "error"],
 	["SUCCESS with only a line end: dropped", bareEvidence({ text: "\n" }), "empty", "error"],
 	[
@@ -44,6 +44,36 @@ const STATUSES: readonly Row[] = [
 			{ sawOutput: true, stderr: JETSKI },
 		),
 		"denied",
+		"error",
+	],
+	[
+		"SUCCESS, empty, with a refusal that only stderr tells",
+		bareEvidence({}, { sawOutput: true, stderr: JETSKI }),
+		"denied",
+		"error",
+	],
+	[
+		"CANCELED, with a refusal that only stderr tells",
+		bareEvidence({ status: "CANCELED" }, { sawOutput: true, stderr: JETSKI }),
+		"denied",
+		"error",
+	],
+	[
+		"another process is on the conversation",
+		failed('conversation "c1" is in use by another process (pid 7)'),
+		"conversation-rejected",
+		"error",
+	],
+	[
+		"agy leaves because of the conversation",
+		exited({ sawOutput: false, sawText: false, stderr: 'error: conversation "c1" not found\n' }),
+		"conversation-rejected",
+		"error",
+	],
+	[
+		"a tool's words about a conversation",
+		evidence({ result: turnEnd({ status: "ERROR", error: "conversation not found" }), sawText: false }),
+		"failed",
 		"error",
 	],
 	[
@@ -281,6 +311,7 @@ test("every kind of verdict stands in a table above", () => {
 		"context-overflow": true,
 		"input-rejected": true,
 		"flags-rejected": true,
+		"conversation-rejected": true,
 		failed: true,
 		interrupted: true,
 		"still-running": true,
@@ -356,7 +387,7 @@ describe("what pi makes of the message", () => {
 describe("what is kept", () => {
 	test.each(ALL)("%s", (_name, given, kind) => {
 		const { process, keepsConversation } = judge(given);
-		expect(keepsConversation).toBe(kind !== "empty");
+		expect(keepsConversation).toBe(kind !== "empty" && kind !== "conversation-rejected");
 		expect(process).toBe(kind === "complete" ? "keep" : kind === "still-running" ? "drain" : "close");
 	});
 });
@@ -364,6 +395,7 @@ describe("what is kept", () => {
 describe("what may be sent again", () => {
 	const RETRIED: readonly (readonly [string, TurnEvidence, Verdict["retry"]])[] = [
 		["a prompt that agy dropped", bareEvidence({}), "fresh"],
+		["one whose conversation agy could not take up", failed('conversation "c1" is in use'), "fresh"],
 		[
 			"one that a process which served before never took",
 			exited({ isReused: true, sawOutput: false, sawText: false }),
@@ -384,9 +416,12 @@ describe("what may be sent again", () => {
 		expect(judge(given).retry).toBe(retry);
 	});
 
-	test.each(ALL.filter(([, , kind]) => kind !== "empty"))("nothing of these: %s", (_name, given) => {
-		expect(judge(given).retry).toBeNull();
-	});
+	test.each(ALL.filter(([, , kind]) => kind !== "empty" && kind !== "conversation-rejected"))(
+		"nothing of these: %s",
+		(_name, given) => {
+			expect(judge(given).retry).toBeNull();
+		},
+	);
 });
 
 test.each([
@@ -494,6 +529,7 @@ describe("what is said", () => {
 		[2, "2 minutes"],
 		[1, "1 minute"],
 		[0.5, "30 seconds"],
+		[0.02, "1 seconds"],
 		[0.001, "0.06 seconds"],
 	])("the limit that it broke as it was set: %s", (timeoutMin, words) => {
 		expect(judge(evidence({ cause: "too-long", timeoutMin })).summary).toContain(`longer than ${words}.`);
