@@ -35,6 +35,8 @@ export class LinkPool {
 	readonly #log: LinkPoolOptions["log"];
 	readonly #links = new Set<Link>();
 	readonly #waiting: (() => void)[] = [];
+	/** One for each link: settles when its process is gone and its conversations are unlocked. */
+	readonly #endings = new Set<Promise<void>>();
 	readonly #idleTimer: NodeJS.Timeout;
 	#opening = 0;
 	#linkCount = 0;
@@ -103,12 +105,14 @@ export class LinkPool {
 			`agy ${link.pid} is started: ${[profile.bin, ...engine.args(profile, conversationId)].join(" ")}`,
 		);
 		this.#links.add(link);
-		void link.closed.then(async () => {
+		const over = link.closed.then(async () => {
 			this.#log("info", `agy ${link.pid} is gone: ${link.exit?.signal ?? `exit code ${link.exit?.code ?? "unknown"}`}`);
 			this.#links.delete(link);
 			this.#admitNext();
-			await this.#unlock(locked);
+			await this.#unlock(locked).catch((error: unknown) => this.#log("error", `conversation lock: ${String(error)}`));
+			this.#endings.delete(over);
 		});
+		this.#endings.add(over);
 	}
 
 	/** agy made the conversation just now: nobody else can be on it, so a disk that takes no lock does no harm. */
@@ -139,7 +143,8 @@ export class LinkPool {
 		this.#isClosed = true;
 		clearInterval(this.#idleTimer);
 		for (const admit of this.#waiting.splice(0)) admit();
-		await Promise.all(this.links.map((link) => link.close()));
+		for (const link of this.links) void link.close();
+		await Promise.all(this.#endings);
 	}
 
 	#idleLinkOf(sessionId: string): Link | undefined {

@@ -86,7 +86,7 @@ beforeEach(() => {
 afterEach(async () => {
 	for (const link of opened) link.closesAtOnce = true;
 	await pool.close();
-	await until("no lock is left", () => locksHeld().length === 0);
+	expect(locksHeld()).toStrictEqual([]);
 	vi.useRealTimers();
 	vi.restoreAllMocks();
 });
