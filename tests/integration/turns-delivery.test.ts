@@ -1,6 +1,7 @@
 /** What the user says reaches agy: all of it, once, in order, whatever its form and size. */
 import { statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { describe, expect, it } from "vitest";
 import { SdkStage } from "../support/sdk-stage.ts";
@@ -93,6 +94,32 @@ describe("agy is told", () => {
 		expect(() => statSync(path)).toThrow();
 	});
 
+	it.each([
+		{ name: "by the agent file", env: {} },
+		{ name: "by a file of the prompt where AGY_AGENT names another agent", env: { AGY_AGENT: "mine" } },
+	])("a system prompt of 150 KB beside a prompt of 200 KB, $name", async ({ env }) => {
+		const rules = "Never play.\n".repeat(12_800);
+		const session = await stage.open({
+			env,
+			extensions: [(pi: ExtensionAPI) => void pi.on("before_agent_start", () => ({ systemPrompt: rules }))],
+		});
+		const long = "All work and no play.\n".repeat(9_400);
+		const said = await session.ask(long);
+		const [run] = session.runs();
+		const argv = run?.argv ?? [];
+		for (const argument of argv) expect(Buffer.byteLength(argument)).toBeLessThan(4_096);
+		expect(Buffer.byteLength(argv.join(" "))).toBeLessThan(32_000);
+		expect(session.prompts()).toEqual([said]);
+		const told = stage.sandbox.filesOf(said);
+		expect(told.at(-1)).toBe(long);
+		const agent = argv[argv.indexOf("--agent") + 1];
+		const instructions =
+			agent === "mine"
+				? told[0]
+				: await readFile(join(stage.sandbox.simHome, "config", "agents", `${agent}.md`), "utf8");
+		expect(instructions).toContain(rules.trim());
+	});
+
 	it("a prompt just above what agy takes, and one just below as it is", async () => {
 		const session = await stage.open();
 		const above = "a".repeat(LIMIT_BYTES + 1);
@@ -112,6 +139,14 @@ describe("agy is told", () => {
 		expect((await readFile(path)).subarray(1, 4).toString()).toBe("PNG");
 		expect(statSync(path).mode & 0o777).toBe(0o600);
 	});
+});
+
+it("agy works where its session does, also beside another one", async () => {
+	const scenario = { turns: [{ steps: [{ kind: "text", text: "{{workspace}}", deltaChars: 0 }] }] };
+	const sessions = [await stage.open({ scenario }), await stage.open({ scenario })];
+	const places = await Promise.all(sessions.map((session) => session.ask("where are you?")));
+	expect(places).toEqual(sessions.map((session) => session.cwd));
+	expect(new Set(places).size).toBe(2);
 });
 
 describe("what could not be delivered", () => {

@@ -1,6 +1,6 @@
 /** Every way in which a turn of agy may end, from a real process to the message in pi's session. */
 import { describe, expect, it } from "vitest";
-import { until } from "../support/condition.ts";
+import { until, within } from "../support/condition.ts";
 import { isRunning } from "../support/process-table.ts";
 import type { SdkSession } from "../support/sdk-session.ts";
 import { SdkStage, type StageOptions } from "../support/sdk-stage.ts";
@@ -8,6 +8,7 @@ import { answer, cards, retries, streamedText, textOf } from "../support/transcr
 
 const HALF = { kind: "text", text: "The first half is", finish: "none" };
 const TOOL = { kind: "tool", name: "run_command", permission: "allowed", end: "open" };
+const MANY_TOOLS = Array.from({ length: 30 }, () => ({ ...TOOL, end: "done" }));
 const ECHO = { steps: [{ kind: "text", text: "{{prompt}}", deltaChars: 0 }] };
 
 const stage = new SdkStage();
@@ -19,6 +20,7 @@ type Ending = {
 	readonly text?: string;
 	/** All of these stand in the message. */
 	readonly says: readonly RegExp[];
+	readonly neverSays?: RegExp;
 	/** agy leaves before it reads anything. */
 	readonly isUnread?: true;
 };
@@ -54,6 +56,22 @@ const ENDINGS: readonly Ending[] = [
 		says: [/not allowed to use/, /AGY_SKIP_PERMISSIONS=on/],
 	},
 	{
+		name: "a denied tool that it reports as done, and the status CANCELED",
+		options: { scenario: "denied-canceled", env: { AGY_SKIP_PERMISSIONS: "off" } },
+		says: [/not allowed to use/, /AGY_SKIP_PERMISSIONS=on/],
+	},
+	{
+		name: "a denied tool that it reports as done and does not list",
+		options: {
+			scenario: {
+				behaviour: { deniedTool: "DONE", listsDeniedActions: false },
+				turns: [{ steps: [{ kind: "think" }, { kind: "tool", name: "run_command", end: "denied" }] }],
+			},
+			env: { AGY_SKIP_PERMISSIONS: "off" },
+		},
+		says: [/not allowed to use/, /AGY_SKIP_PERMISSIONS=on/],
+	},
+	{
 		name: "a missing sign-in at its start",
 		options: { scenario: "login-required" },
 		says: [/not signed in\. Run `agy` in a terminal/],
@@ -64,7 +82,55 @@ const ENDINGS: readonly Ending[] = [
 		options: { scenario: "init-signed-out" },
 		says: [/not signed in\. Run `agy` in a terminal/],
 	},
+	{
+		name: "the sign-in text of old versions",
+		options: { scenario: "login-text" },
+		says: [/not signed in\. Run `agy` in a terminal/],
+		isUnread: true,
+	},
+	{
+		name: "a crash behind the harmless notice of a silent sign-in refresh",
+		options: {
+			scenario: {
+				turns: [
+					{
+						steps: [
+							{ kind: "stderr", line: "You are not logged into Antigravity." },
+							{ kind: "crash", exitCode: 1 },
+						],
+					},
+				],
+			},
+		},
+		says: [/exited with code 1/],
+		neverSays: /not signed in/,
+	},
 	{ name: "no quota", options: { scenario: "quota" }, says: [/quota is used up; it resets in 2h18m58s/] },
+	{
+		name: "no quota until its own time limit",
+		options: { scenario: "quota-until-timeout", env: { AGY_EXTRA_ARGS: "--print-timeout 1s" } },
+		says: [/quota is used up; it resets in 2h18m58s/],
+	},
+	{
+		name: "no quota, and silence behind it",
+		options: {
+			scenario: {
+				turns: [
+					{
+						steps: [
+							{
+								kind: "stderr",
+								line: 'AGY_ERROR: {"short_error":"RESOURCE_EXHAUSTED (code 429): Individual quota reached. Resets in 2h18m58s."}',
+							},
+							{ kind: "hang" },
+						],
+					},
+				],
+			},
+			env: { AGY_INACTIVITY_TIMEOUT_MIN: "0.02" },
+		},
+		says: [/said nothing for 1 seconds/, /quota is used up; it resets in 2h18m58s/, /AGY_INACTIVITY_TIMEOUT_MIN/],
+	},
 	{
 		name: "exit 0 without a result",
 		options: { scenario: "no-result" },
@@ -101,6 +167,7 @@ describe("a turn that ends with", () => {
 		const turn = await session.turn("go");
 		expect(answer(turn).stopReason).toBe("error");
 		for (const words of ending.says) expect(answer(turn).errorMessage).toMatch(words);
+		if (ending.neverSays) expect(answer(turn).errorMessage).not.toMatch(ending.neverSays);
 		expect(textOf(answer(turn))).toBe(ending.text ?? "");
 		expect(session.prompts()).toEqual(ending.isUnread ? [] : ["go"]);
 		expect(session.runs()).toHaveLength(1);
@@ -119,6 +186,71 @@ describe("a crash after a tool ran", () => {
 		expect(crashed?.prompts).toEqual(["go"]);
 		expect(resumed?.prompts).toEqual(["and now"]);
 		expect(resumed?.argv).toContain("--conversation");
+	});
+});
+
+describe("a crash that leaves a daemon behind, which holds agy's output open", () => {
+	it("ends the turn soon all the same, with its text", async () => {
+		const session = await stage.open({ scenario: "grandchild-crash" });
+		const turn = await within("the end of the turn", session.turn("go"), 20_000).finally(() =>
+			stage.sandbox.openGate("release"),
+		);
+		expect(answer(turn).errorMessage).toMatch(/exited with code 1 in the middle of the turn/);
+		expect(textOf(answer(turn))).toBe("This answer will not");
+	});
+});
+
+describe("a process that served before and leaves without a word", () => {
+	it("costs nothing: the prompt is sent once more, to another process on the same conversation", async () => {
+		const leaves = { userInput: false, steps: [{ kind: "crash", exitCode: 1 }] };
+		const session = await stage.open({ scenario: { turns: [ECHO, leaves, ECHO] } });
+		const first = answer(await session.turn("one"));
+		expect(await session.ask("two")).toBe("two");
+		expect(session.runs().map((run) => run.prompts)).toEqual([["one", "two"], ["two"]]);
+		expect(session.runs()[1]?.argv.join(" ")).toContain(`--conversation ${first.responseId}`);
+	});
+});
+
+describe("thirty tools without an answer", () => {
+	it.each([
+		{ name: "the status CANCELED", result: { status: "CANCELED" }, says: /cancelled the turn by itself/ },
+		{ name: "success", result: {}, says: /ended the turn without an answer.*run_command \(30\)/ },
+	])("and $name are an error, are all shown, and are not sent again", async ({ result, says }) => {
+		const session = await stage.open({ scenario: { turns: [{ steps: MANY_TOOLS, result }] } });
+		const turn = await session.turn("go");
+		expect(answer(turn)).toMatchObject({ stopReason: "error", errorMessage: expect.stringMatching(says) });
+		expect(cards(turn)).toHaveLength(30);
+		expect(session.prompts()).toEqual(["go"]);
+	});
+});
+
+describe("a prompt that agy drops because it is too long", () => {
+	it("is tried once more in a fresh conversation, with the history, then it is an error", async () => {
+		const session = await stage.open({ scenario: { behaviour: { promptLimitBytes: 2_000 }, turns: [ECHO] } });
+		expect(await session.ask("one")).toBe("one");
+		const long = "a".repeat(3_000);
+		expect(await session.ask(long)).toMatch(/^error: .*without having done anything/);
+		const again = expect.stringMatching(/\n\na{3000}$/);
+		expect(session.runs().map((run) => run.prompts)).toEqual([["one", long], [again]]);
+		const [, fresh] = session.runs();
+		expect(fresh?.argv).not.toContain("--conversation");
+		expect(stage.sandbox.filesOf(fresh?.prompts[0])).toEqual([expect.stringContaining("one")]);
+	});
+});
+
+describe("a sign-in", () => {
+	it("that is only refreshed in silence is no error", async () => {
+		const session = await stage.open({ scenario: "login-notice" });
+		expect(await session.ask("go")).toBe("Done.\n");
+	});
+
+	it("that is waited for in vain is named", async () => {
+		const session = await stage.open({ scenario: "login-timeout" });
+		const asked = session.ask("go");
+		await stage.sandbox.reached("starting");
+		stage.sandbox.openGate("start");
+		expect(await asked).toMatch(/^error: .*not signed in/);
+		expect(session.prompts()).toEqual([]);
 	});
 });
 
@@ -157,6 +289,7 @@ describe("an answer that agy wrote down and does not print", () => {
 		const turn = await session.turn("start the server");
 		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
 		expect(textOf(answer(turn))).toBe("The server is up.\n");
+		expect(cards(turn)).toMatchObject([{ details: { state: "background" } }]);
 		expect(await session.ask("next")).toBe("next");
 		expect(session.runs()).toHaveLength(2);
 		expect(session.prompts()).toEqual(["start the server", "next"]);

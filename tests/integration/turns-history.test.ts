@@ -1,8 +1,13 @@
 /** What agy is told when pi's history is not what agy knows, and what the user is told about it. */
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fauxAssistantMessage, fauxProvider } from "@earendil-works/pi-ai";
-import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
+import { type ExtensionAPI, SessionManager } from "@earendil-works/pi-coding-agent";
 import { describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
+import { killQuietly } from "../support/process-table.ts";
+import type { AgyRun } from "../support/sandbox.ts";
 import type { SdkSession } from "../support/sdk-session.ts";
 import { SdkStage } from "../support/sdk-stage.ts";
 import { answer, textOf } from "../support/transcript.ts";
@@ -22,6 +27,38 @@ function entryOf(session: SdkSession, text: string): string {
 	const entry = session.session.getUserMessagesForForking().find((message) => message.text === text);
 	if (!entry) throw new Error(`no message ${text}`);
 	return entry.entryId;
+}
+
+/** A process that ends with the turn: a tool of it is still open. */
+const LEAVES = {
+	match: "^one$",
+	steps: [{ kind: "tool", name: "run_command", permission: "allowed", end: "open" }, ...ECHO.steps],
+};
+
+/** An agy that no pi started takes the conversation. */
+async function foreignAgyOn(conversationId: string): Promise<{ readonly pid: number; end(): Promise<void> }> {
+	const { sandbox } = stage;
+	const streams = ["--input-format", "stream-json", "--output-format", "stream-json"];
+	const args = [...streams, "--add-dir", sandbox.path, "--conversation", conversationId];
+	const agy = spawn(sandbox.env.AGY_BIN as string, args, { env: sandbox.env, stdio: ["pipe", "ignore", "ignore"] });
+	const pid = agy.pid as number;
+	await until(
+		"the foreign agy is on the conversation",
+		() => sandbox.read(`sim/antigravity-cli/presence/${conversationId}.lock`) === `${pid}\n`,
+	);
+	return {
+		pid,
+		end: async () => {
+			killQuietly(pid);
+			await until("the foreign agy is gone", () => agy.exitCode !== null || agy.signalCode !== null);
+		},
+	};
+}
+
+/** The file of the agent that a run was started with. */
+function agentFileOf(run: AgyRun | undefined): string {
+	const name = run?.argv[run.argv.indexOf("--agent") + 1];
+	return readFileSync(join(stage.sandbox.simHome, "config", "agents", `${name}.md`), "utf8");
 }
 
 /** The last prompt stands in a fresh conversation: what the user said last, and the history that was told before it. */
@@ -101,10 +138,7 @@ describe("a fresh conversation gets the session's history", () => {
 	});
 
 	it("when agy does not know the conversation any more", async () => {
-		const background = { kind: "tool", name: "run_command", permission: "allowed", end: "open" };
-		const session = await stage.open({
-			scenario: { turns: [{ match: "^one$", steps: [background, ...ECHO.steps] }, ECHO] },
-		});
+		const session = await stage.open({ scenario: { turns: [LEAVES, ECHO] } });
 		const first = answer(await session.turn("one"));
 		await until("the process is gone", () => stage.sandbox.agyProcesses().length === 0);
 		// Unreadable instead of gone, or the simulator would give its number away again.
@@ -117,6 +151,37 @@ describe("a fresh conversation gets the session's history", () => {
 		await session.ask("three");
 		expect(session.runs().at(-1)?.prompts.at(-1)).toBe("three");
 		expect(session.notices).toHaveLength(1);
+	});
+
+	it("when an agy that no pi started is on the conversation", async () => {
+		const session = await stage.open({
+			scenario: { behaviour: { conversationInUse: "error" }, turns: [LEAVES, ECHO] },
+		});
+		const first = answer(await session.turn("one"));
+		await until("the process is gone", () => stage.sandbox.agyProcesses().length === 0);
+		const foreign = await foreignAgyOn(first.responseId as string);
+		const said = await session.ask("two").finally(() => foreign.end());
+		expect(said).toMatch(/^heard: [\s\S]*\n\ntwo$/);
+		expect(rebuilt(session, "two")).toContain("heard: one");
+		expect(session.runs()).toMatchObject([{ prompts: ["one"] }, { prompts: [] }, {}]);
+		expect(session.runs()[1]?.argv.join(" ")).toContain(`--conversation ${first.responseId}`);
+		expect(stage.sandbox.runs().find((run) => run.pid === foreign.pid)?.prompts).toEqual([]);
+	});
+
+	it("in the workspace to which it was taken, because agy's conversation stays where it was born", async () => {
+		const there = { steps: [{ kind: "text", text: "{{workspace}} heard: {{prompt}}", deltaChars: 0 }] };
+		const sessionManager = SessionManager.create(stage.sandbox.workspace, stage.sandbox.sessionDir);
+		const old = await stage.open({ scenario: { turns: [there] }, sessionManager });
+		expect(await old.ask("one")).toBe(`${old.cwd} heard: one`);
+		await old.close();
+		const moved = await stage.open({
+			scenario: { turns: [there] },
+			sessionManager: SessionManager.open(sessionManager.getSessionFile() as string, stage.sandbox.sessionDir),
+		});
+		expect(moved.cwd).not.toBe(old.cwd);
+		expect(moved.session.sessionId).toBe(old.session.sessionId);
+		expect(await moved.ask("two")).toMatch(new RegExp(`^${moved.cwd} heard: [\\s\\S]*\n\ntwo$`));
+		expect(rebuilt(moved, "two")).toContain("heard: one");
 	});
 
 	it("when agy resumes another conversation than the one asked for", async () => {
@@ -175,9 +240,12 @@ describe("the conversation goes on", () => {
 	it("in another process when the model's level changes", async () => {
 		const session = await stage.open({ scenario: { turns: [ECHO] } });
 		const first = answer(await session.turn("one"));
+		const agentBefore = agentFileOf(session.runs()[0]);
 		session.session.setThinkingLevel("high");
 		expect(await session.ask("two")).toBe("heard: two");
 		const [before, after] = session.runs();
+		expect(agentFileOf(after)).toBe(agentBefore);
+		expect(after?.argv[after.argv.indexOf("--agent") + 1]).toBe(before?.argv[before.argv.indexOf("--agent") + 1]);
 		expect(after?.argv.join(" ")).toContain(`--conversation ${first.responseId}`);
 		expect(after?.argv.join(" ")).toContain("--model gemini-3.8-flash-high");
 		expect(after?.pid).not.toBe(before?.pid);

@@ -1,12 +1,13 @@
 /** pi's system prompt on its way to agy, the files that carry it, and the flags that settings turn into. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { afterEach, describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
 import { RpcClient } from "../support/rpc-client.ts";
 import { type AgyRun, Sandbox } from "../support/sandbox.ts";
 import { SdkStage } from "../support/sdk-stage.ts";
-import { answer, textOf } from "../support/transcript.ts";
+import { answer, story, textOf } from "../support/transcript.ts";
 
 const stage = new SdkStage();
 
@@ -68,6 +69,31 @@ describe("pi's system prompt", () => {
 		expect(said).toContain(session.session.systemPrompt.trim());
 	});
 
+	it("that an extension changes between two turns is another agent file for the same conversation", async () => {
+		let advice = "Be brief.";
+		const session = await stage.open({
+			extensions: [
+				(pi: ExtensionAPI) => {
+					pi.on("before_agent_start", ({ systemPrompt }) => ({ systemPrompt: `${systemPrompt}\n\n${advice}` }));
+				},
+			],
+		});
+		const { responseId } = answer(await session.turn("one"));
+		advice = "Be thorough.";
+		expect(await session.ask("two")).toBe("two");
+		const [brief, thorough] = session.runs();
+		expect(agentOf(thorough)).not.toBe(agentOf(brief));
+		for (const [run, words] of [
+			[brief, "Be brief."],
+			[thorough, "Be thorough."],
+		] as const)
+			expect(readFileSync(join(stage.sandbox.simHome, "config", "agents", `${agentOf(run)}.md`), "utf8")).toContain(
+				words,
+			);
+		expect(thorough?.argv.join(" ")).toContain(`--conversation ${responseId}`);
+		expect(thorough?.prompts).toEqual(["two"]);
+	});
+
 	it("stays away with AGY_SYSTEM_PROMPT=off", async () => {
 		const session = await stage.open({ env: { AGY_SYSTEM_PROMPT: "off" } });
 		expect(await session.ask("hello")).toBe("hello");
@@ -95,6 +121,15 @@ describe("AGY_MODE=plan", () => {
 		expect(argv.join(" ")).toContain("--mode plan");
 		expect(argv).not.toContain("--dangerously-skip-permissions");
 		expect(argv).not.toContain("--disable-slash-commands");
+	});
+
+	it("is no protection: agy edits after its plan, and the user is told once", async () => {
+		const session = await stage.open({ scenario: "plan", env: { AGY_MODE: "plan" } });
+		const turn = await session.turn("make a plan");
+		expect(story(turn).filter((part) => part === "[write_to_file]")).toHaveLength(2);
+		expect(existsSync(join(session.cwd, "hooked.txt"))).toBe(true);
+		await session.turn("make another one");
+		expect(session.notices).toEqual([expect.stringMatching(/plan mode is no protection/)]);
 	});
 
 	it("does not take a prompt for one of agy's commands", async () => {

@@ -1,13 +1,23 @@
 /** The clocks of a turn: how long it may take, how long agy may be silent, and what stops them. */
-import { describe, expect, it } from "vitest";
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
+import { afterEach, describe, expect, it } from "vitest";
+import { until } from "../support/condition.ts";
 import { SdkStage } from "../support/sdk-stage.ts";
-import { answer, assistantMessages, cards, textOf } from "../support/transcript.ts";
+import { answer, assistantMessages, cards, streamedText, textOf } from "../support/transcript.ts";
 
 const HALF = { kind: "text", text: "Half of it", finish: "none" };
 const TOOL = { kind: "tool", name: "run_command", permission: "allowed", output: "ran" };
 const ECHO = { steps: [{ kind: "text", text: "{{prompt}}", deltaChars: 0 }] };
 
 const stage = new SdkStage();
+
+/** Resolves when so much time has passed. */
+function passed(seconds: number): Promise<boolean> {
+	const fromMs = performance.now();
+	return until(`${seconds} seconds`, () => performance.now() - fromMs > seconds * 1_000);
+}
 
 describe("a turn that takes longer than AGY_TURN_TIMEOUT_MIN", () => {
 	it("ends with what it did and where it goes on; the next prompt resumes it", async () => {
@@ -74,5 +84,69 @@ describe("an agy that is silent for AGY_INACTIVITY_TIMEOUT_MIN", () => {
 		stage.sandbox.openGate("tool-may-end");
 		expect(textOf(answer(await turn))).toBe("It took its time.");
 		expect(answer(await turn).stopReason).toBe("stop");
+	});
+});
+
+describe("the clocks of a turn", () => {
+	it("stand still while it is pi that takes its time with a tool", async () => {
+		const session = await stage.open({
+			scenario: { turns: [{ steps: [TOOL, { kind: "text", text: "All of it", deltaChars: 0 }] }] },
+			env: { AGY_INACTIVITY_TIMEOUT_MIN: "0.02", AGY_TURN_TIMEOUT_MIN: "0.04" },
+			extensions: [(pi: ExtensionAPI) => void pi.on("tool_call", async () => void (await passed(2.6)))],
+		});
+		const turn = await session.turn("work");
+		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
+		expect(textOf(answer(turn))).toBe("All of it");
+		expect(cards(turn)).toMatchObject([{ output: "ran" }]);
+		expect(session.runs()).toHaveLength(1);
+	});
+});
+
+describe("agy's own time limit for a turn", () => {
+	it("is out of the way", async () => {
+		const session = await stage.open({
+			scenario: {
+				behaviour: { defaultPrintTimeoutSeconds: 1 },
+				turns: [
+					{
+						steps: [
+							HALF,
+							{ kind: "touch", marker: "half-way" },
+							{ kind: "wait", gate: "other-half" },
+							{ kind: "text", text: " and the rest.", deltaChars: 0 },
+						],
+					},
+				],
+			},
+		});
+		const asked = session.turn("work");
+		await stage.sandbox.reached("half-way");
+		await passed(1.2);
+		stage.sandbox.openGate("other-half");
+		const turn = await asked;
+		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
+		expect(streamedText(turn)).toBe("Half of it and the rest.");
+		expect(session.runs()[0]?.argv.join(" ")).toContain("--print-timeout 24h");
+	});
+});
+
+describe("config.json", () => {
+	const path = join("agent", "pi-agy", "config.json");
+	afterEach(() => rmSync(join(stage.sandbox.path, path), { force: true }));
+
+	it("is read and never written: what the environment says instead is for one session", async () => {
+		const content = '{ "mode":   "accept-edits" }';
+		stage.sandbox.write(path, content);
+		const modeOf = async (env: Record<string, string>) => {
+			const session = await stage.open({ env });
+			expect(await session.ask("go")).toBe("go");
+			await session.close();
+			const argv = session.runs()[0]?.argv ?? [];
+			return argv.includes("--mode") ? argv[argv.indexOf("--mode") + 1] : null;
+		};
+		expect(await modeOf({ AGY_MODE: "default" })).toBeNull();
+		expect(stage.sandbox.read(path)).toBe(content);
+		expect(await modeOf({})).toBe("accept-edits");
+		expect(stage.sandbox.read(path)).toBe(content);
 	});
 });

@@ -1,4 +1,6 @@
 /** Every form in which agy's output may come, from a real process to the message in pi's session. */
+import { readFileSync } from "node:fs";
+import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
 import { isRunning } from "../support/process-table.ts";
@@ -98,14 +100,21 @@ describe("a whole answer comes of", () => {
 describe("a tool step", () => {
 	it.each([
 		{ name: "in tool_info", scenario: "tools", outputs: ["12 lines, 240 bytes", "(no output)", "4 passed\r\n"] },
-		{ name: "beside tool_info", scenario: "output-beside", outputs: null },
+		{ name: "beside tool_info", scenario: "output-beside", outputs: ["4 passed\r\n"] },
 	])("shows its output when it stands $name", async ({ scenario, outputs }) => {
 		const session = await stage.open({ scenario });
 		const turn = await session.turn("go");
-		const shown = cards(turn).map((card) => card.output);
-		if (outputs) expect(shown).toEqual(outputs);
-		else expect(shown.every((output) => output !== "(no output)" && output !== "")).toBe(true);
+		expect(cards(turn).map((card) => card.output)).toEqual(outputs);
 		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
+	});
+
+	it("may make an image, which lies where the answer says", async () => {
+		const session = await stage.open({ scenario: "image" });
+		const turn = await session.turn("draw a pixel");
+		expect(story(turn).filter((part) => part.startsWith("["))).toEqual(["[generate_image]"]);
+		expect(cards(turn)).toMatchObject([{ isError: false, details: { state: "done" } }]);
+		const [, path = ""] = /(\/\S+\/pixel\.png)/.exec(textOf(answer(turn))) ?? [];
+		expect(readFileSync(path).subarray(0, 8).toString("latin1")).toBe("\x89PNG\r\n\x1a\n");
 	});
 
 	it("may launch a sub-agent, which is a card of its own", async () => {
@@ -135,5 +144,40 @@ describe("a tool step", () => {
 		expect(second?.prompts).toEqual(["second"]);
 		expect(second?.argv.join(" ")).toContain(`--conversation ${answer(turn).responseId}`);
 		await until("the first process is gone", () => !isRunning(first?.pid as number));
+	});
+});
+
+describe("an extension that watches over tool calls", () => {
+	/** Blocks what it does not allow, and notes every call it is asked about. */
+	function guard(asked: string[], allows: (name: string) => boolean) {
+		return (pi: ExtensionAPI) => {
+			pi.on("tool_call", ({ toolName }) => {
+				asked.push(toolName);
+				return allows(toolName) ? undefined : { block: true, reason: "not here" };
+			});
+		};
+	}
+
+	it("sees the display tool alone; what agy did stays as it is", async () => {
+		const asked: string[] = [];
+		const session = await stage.open({
+			scenario: "tools",
+			extensions: [guard(asked, (name) => name === "antigravity")],
+		});
+		const turn = await session.turn("go");
+		expect(asked).toEqual(["antigravity", "antigravity", "antigravity"]);
+		expect(cards(turn).map((card) => card.output)).toEqual(["12 lines, 240 bytes", "(no output)", "4 passed\r\n"]);
+		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
+	});
+
+	it("and blocks that one too does not keep the turn from its end", async () => {
+		const asked: string[] = [];
+		const session = await stage.open({ scenario: "tools", extensions: [guard(asked, () => false)] });
+		const turn = await session.turn("go");
+		expect(new Set(asked)).toEqual(new Set(["antigravity"]));
+		expect(cards(turn).map((card) => card.isError)).toEqual(asked.map(() => true));
+		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
+		expect(textOf(answer(turn))).toBe("All four tests pass now.\n");
+		expect(session.prompts()).toEqual(["go"]);
 	});
 });

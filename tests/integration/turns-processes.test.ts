@@ -1,4 +1,6 @@
 /** Sessions and their conversations over several pi processes and session commands: new, fork, resume, and two at once. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { RpcClient } from "../support/rpc-client.ts";
 import { Sandbox } from "../support/sandbox.ts";
@@ -34,6 +36,13 @@ function resumed(): string | null {
 	const argv = sandbox.runs().at(-1)?.argv ?? [];
 	const at = argv.indexOf("--conversation");
 	return at === -1 ? null : (argv[at + 1] ?? null);
+}
+
+/** The agent that the last agy was started with, and its file. */
+function agent(): { readonly name: string; readonly file: string } {
+	const argv = sandbox.runs().at(-1)?.argv ?? [];
+	const name = argv[argv.indexOf("--agent") + 1] ?? "";
+	return { name, file: readFileSync(join(sandbox.simHome, "config", "agents", `${name}.md`), "utf8") };
 }
 
 describe("a session of pi", () => {
@@ -80,11 +89,13 @@ describe("a session of pi", () => {
 	it("that is taken up by a later pi goes on in its conversation", async () => {
 		await pi.request("new_session");
 		const conversation = answer(await pi.prompt("before")).responseId;
+		const agentBefore = agent();
 		const file = await sessionFile(pi);
 		await pi.close();
 		const later = startPi(file);
 		expect(await say(later, "after")).toBe("heard: after");
 		expect(resumed()).toBe(conversation);
+		expect(agent()).toEqual(agentBefore);
 		expect(sandbox.prompts().at(-1)).toBe("after");
 		expect(later.notices()).toEqual([]);
 		await later.close();

@@ -1,6 +1,8 @@
 /** Sessions beside each other, calls beside a turn, and what a changed session makes of its process. */
 import type { TranscriptContext } from "@earendil-works/pi-ai";
+import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { describe, expect, it } from "vitest";
+import { until } from "../support/condition.ts";
 import type { SdkSession } from "../support/sdk-session.ts";
 import { SdkStage } from "../support/sdk-stage.ts";
 import { answer, assistantMessages, cards, textOf } from "../support/transcript.ts";
@@ -72,6 +74,44 @@ describe("while a turn is parked in a tool", () => {
 		expect(side?.prompts).toEqual(["aside"]);
 		for (const flag of ["--conversation", "--dangerously-skip-permissions", "--agent"])
 			expect(side?.argv).not.toContain(flag);
+	});
+
+	it("a foreign system prompt reaches only the process of the call that brought it", async () => {
+		let isParked = false;
+		let mayGoOn = false;
+		const work = { match: "^work", steps: [TOOL, { kind: "text", text: "Done.", deltaChars: 0 }] };
+		const session = await stage.open({
+			scenario: { turns: [work, ECHO] },
+			extensions: [
+				(pi: ExtensionAPI) => {
+					pi.on("tool_call", async () => {
+						isParked = true;
+						await until("the card may go on", () => mayGoOn);
+					});
+				},
+			],
+		});
+		const { modelRuntime, model } = session.session;
+		const askForeign = async (question: string) => {
+			if (!model) throw new Error("no model");
+			const messages = [{ role: "user" as const, content: question, timestamp: Date.now() }];
+			return textOf(await modelRuntime.completeSimple(model, { systemPrompt: "Be foreign.", messages }));
+		};
+		expect(await session.ask("before")).toBe("heard: before");
+		expect(await askForeign("idle")).toBe("heard: Be foreign.\n\nidle");
+		const turn = session.turn("work");
+		await until("the card is parked", () => isParked);
+		expect(await askForeign("parked")).toBe("heard: Be foreign.\n\nparked");
+		mayGoOn = true;
+		expect(textOf(answer(await turn))).toBe("Done.");
+		expect(await session.ask("after")).toBe("heard: after");
+
+		const [own, ...others] = session.runs();
+		expect(own?.prompts).toEqual(["before", "work", "after"]);
+		expect(others.map((run) => run.prompts)).toEqual([["Be foreign.\n\nidle"], ["Be foreign.\n\nparked"]]);
+		for (const { argv } of others)
+			for (const flag of ["--conversation", "--dangerously-skip-permissions", "--agent"])
+				expect(argv).not.toContain(flag);
 	});
 
 	it("pi may compact behind its back: the summary does not wait, the turn goes on, and the next one is rebuilt", async () => {
@@ -146,6 +186,20 @@ describe("a session whose process no longer fits", () => {
 		}
 		expect(new Set(pids).size).toBe(pids.length);
 		expect(session.notices).toEqual([]);
+	});
+
+	it("asks a model without levels by its name alone", async () => {
+		const levels = ["high", "medium", "low"].map((level) => `gemini-3.8-flash-${level}`);
+		stage.sandbox.seedModels([...levels, "claude-sonnet-4-6"]);
+		const session = await stage.open({ scenario: { turns: [ECHO] } });
+		const fixed = session.session.modelRuntime.getModel("antigravity", "claude-sonnet-4-6");
+		if (!fixed) throw new Error("the model is not listed");
+		await session.session.setModel(fixed);
+		session.session.setThinkingLevel("high");
+		expect(await session.ask("one")).toBe("heard: one");
+		const argv = session.runs()[0]?.argv ?? [];
+		expect(argv.join(" ")).toContain("--model claude-sonnet-4-6 ");
+		expect(argv).not.toContain("--effort");
 	});
 
 	it("keeps its process when nothing changed", async () => {

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { isContextOverflow, isRetryableAssistantError } from "@earendil-works/pi-ai";
+import { isContextOverflow, isRetryableAssistantError, type TranscriptContext } from "@earendil-works/pi-ai";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { Catalog } from "../../src/main/models.ts";
@@ -7,9 +7,10 @@ import { AgyError } from "../../src/shared/errors.ts";
 import { failedTool, modelCall, text, tool } from "../support/agy-events.ts";
 import { until } from "../support/condition.ts";
 import { Folder } from "../support/folder.ts";
+import { MODEL } from "../support/pi-message.ts";
 import { compaction, foreign, image, system, user } from "../support/pi-transcript.ts";
 import { type AgyLink, ProviderStage } from "../support/provider-stage.ts";
-import { anyAct, SessionPlay } from "../support/session-play.ts";
+import { type Act, anyAct, SessionPlay } from "../support/session-play.ts";
 import { EXIT } from "../support/turn-play.ts";
 
 const stage = new ProviderStage(new Folder());
@@ -341,6 +342,15 @@ describe("pi's system prompt", () => {
 		expect(agents()).toStrictEqual(["pi-agy-0", "pi-agy-1"]);
 		expect(conversations()).toStrictEqual([null, "c1"]);
 		expect(stage.prompt).toBe("Two.");
+	});
+
+	test("that stands beside the messages, as older pi versions put it, is taken too", async () => {
+		const context = { systemPrompt: "Be kind.", messages: [user("One.")] } as unknown as TranscriptContext;
+		const stream = stage.provider.streamSimple(MODEL, context, { sessionId: stage.sessionId });
+		expect(await stream.result()).toMatchObject({ stopReason: "stop" });
+		expect(agents()).toStrictEqual(["pi-agy-0"]);
+		expect(stage.staged).toStrictEqual(["Be kind."]);
+		expect(stage.link.heard).toStrictEqual(["One."]);
 	});
 
 	test("can be switched off", async () => {
@@ -723,16 +733,22 @@ describe("a side request", () => {
 	});
 });
 
-test("whatever a session goes through, agy hears everything once and in order", async () => {
+test("whatever a session goes through, agy hears everything once and in order, and no process is left over", async () => {
+	stage.recycles = 0;
 	await fc.assert(
 		fc.asyncProperty(fc.array(anyAct, { minLength: 1, maxLength: 10 }), async (acts) => {
 			await stage.startOver();
 			const play = new SessionPlay(stage);
-			for (const act of acts) await play.act(act);
-			await play.act({ do: "turn", end: "answer", words: 1, steers: false });
+			const last: Act = { do: "turn", end: "answer", words: 1, steers: false, recycles: false };
+			for (const act of [...acts, last, { do: "recycle" } as const, last]) await play.act(act);
 			expect([...play.problems, ...stage.problems]).toStrictEqual([]);
-			expect(stage.links.filter(({ state }) => state === "running")).toStrictEqual([]);
+			const states = stage.links.map(({ state }) => state);
+			expect(states).not.toContain("running");
+			expect(states.filter((state) => state === "idle").length).toBeLessThanOrEqual(1);
+			// Each turn has kept its process, left it to drain or closed it: one of them, once.
+			expect(stage.links.map((link) => link.givenBack)).toStrictEqual(stage.links.map((link) => link.givenOut));
 		}),
-		{ numRuns: 100 },
+		{ numRuns: 1500 },
 	);
-}, 60_000);
+	expect(stage.recycles).toBeGreaterThan(10); // Or it proves little.
+}, 160_000);

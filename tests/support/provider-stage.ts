@@ -46,6 +46,9 @@ export class AgyLink extends FakeLink {
 	state: "running" | "idle" | "draining" | "closed" = "running";
 	/** Told one prompt after the other, further ones of a turn included. */
 	readonly heard: string[] = [];
+	/** How often it was given for a turn, and given back: kept, left to drain, or closed. */
+	givenOut = 0;
+	givenBack = 0;
 	readonly #stage: ProviderStage;
 	#setReady: () => void = () => {};
 
@@ -108,6 +111,8 @@ export class ProviderStage {
 	readonly busy = new Set<string>();
 	readonly notices: string[] = [];
 	readonly logged: string[] = [];
+	/** Idle processes that were ended because the session wanted another profile, over all that was played. */
+	recycles = 0;
 	/** System prompts that were staged as agent files. */
 	readonly staged: string[] = [];
 	/** What breaks pi's contract in any message. */
@@ -288,7 +293,7 @@ export class ProviderStage {
 			log: { write: (_level: string, line: string) => void this.logged.push(line) },
 			links: {
 				acquire: (spec: LinkSpec, options: AcquireOptions) => this.#acquire(spec, options),
-				release: (link: AgyLink) => this.#end(link, link.spec.sessionId === null ? "closed" : "idle"),
+				release: (link: AgyLink) => this.#takeBack(link, link.spec.sessionId === null ? "closed" : "idle"),
 			},
 		};
 		return hub as unknown as Hub;
@@ -297,32 +302,42 @@ export class ProviderStage {
 	async #acquire(spec: LinkSpec, options: AcquireOptions): Promise<AgyLink> {
 		await this.onAcquire(options);
 		if (options.signal.aborted) throw new AgyError("cancelled", "Cancelled before agy was started.");
+		const isLike = (link: AgyLink) => JSON.stringify(link.spec.profile) === JSON.stringify(spec.profile);
 		const fits = (link: AgyLink) =>
 			link.state === "idle" &&
 			link.spec.sessionId === spec.sessionId &&
-			JSON.stringify(link.spec.profile) === JSON.stringify(spec.profile) &&
+			isLike(link) &&
 			(link.conversationId === spec.conversationId ||
 				(link.turns === 0 && link.spec.conversationId === spec.conversationId));
 		const idle = spec.sessionId === null ? undefined : this.links.find(fits);
 		if (idle) {
 			idle.state = "running";
+			idle.givenOut++;
 			return idle;
 		}
 		for (const link of this.links) {
 			// One that still runs is its turn's to end.
-			if (link.spec.sessionId === spec.sessionId && link.state !== "running") this.#end(link, "closed");
+			if (link.spec.sessionId !== spec.sessionId || link.state === "running") continue;
+			if (link.state === "idle" && !isLike(link)) this.recycles++;
+			this.#end(link, "closed");
 		}
 		if (spec.conversationId !== null && this.busy.has(spec.conversationId)) {
 			throw new AgyError("conversation-busy", "Another pi process is working on this conversation.");
 		}
 		const link = new AgyLink(spec, this);
 		const real = Object.assign(link, {
-			drain: () => this.#end(link, "draining"),
-			close: async () => this.#end(link, "closed"),
+			drain: () => this.#takeBack(link, "draining"),
+			close: async () => this.#takeBack(link, "closed"),
 		});
+		real.givenOut++;
 		this.links.push(real);
 		if (this.binary.namesItselfFirst) link.introduce();
 		return real;
+	}
+
+	#takeBack(link: AgyLink, state: AgyLink["state"]): void {
+		link.givenBack++;
+		this.#end(link, state);
 	}
 
 	#end(link: AgyLink, state: AgyLink["state"]): void {

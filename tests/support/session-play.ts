@@ -3,9 +3,11 @@
  * between. Everything the user or another provider says bears a number of its own, by which the play finds out what agy's
  * conversation has heard.
  */
-import type { Message } from "@earendil-works/pi-ai";
+import type { AssistantMessage, Message } from "@earendil-works/pi-ai";
 import fc from "fast-check";
+import { Catalog } from "../../src/main/models.ts";
 import { text, tool } from "./agy-events.ts";
+import { MODEL } from "./pi-message.ts";
 import { compaction, foreign, user } from "./pi-transcript.ts";
 import type { AgyLink, ProviderStage } from "./provider-stage.ts";
 import { EXIT } from "./turn-play.ts";
@@ -28,11 +30,20 @@ const ENDS = [
 	"given up in the cards",
 ] as const;
 
+const LEVELS = ["low", "medium", "high"] as const;
+
 type End = (typeof ENDS)[number];
 
 export type Act =
-	| { readonly do: "turn"; readonly end: End; readonly words: number; readonly steers: boolean }
-	| { readonly do: "foreign" | "restart" | "lose" }
+	| {
+			readonly do: "turn";
+			readonly end: End;
+			readonly words: number;
+			readonly steers: boolean;
+			/** The user changes the level after each message with cards. */
+			readonly recycles: boolean;
+	  }
+	| { readonly do: "foreign" | "restart" | "lose" | "recycle" }
 	| { readonly do: "cut" | "edit" | "compact"; readonly at: number };
 
 export const anyAct: fc.Arbitrary<Act> = fc.oneof(
@@ -43,9 +54,11 @@ export const anyAct: fc.Arbitrary<Act> = fc.oneof(
 			end: fc.constantFrom(...ENDS),
 			words: fc.integer({ min: 1, max: 2 }),
 			steers: fc.boolean(),
+			recycles: fc.boolean(),
 		}),
 	},
 	{ weight: 2, arbitrary: fc.constantFrom("foreign", "restart", "lose").map((name) => ({ do: name }) as Act) },
+	{ weight: 2, arbitrary: fc.constant<Act>({ do: "recycle" }) },
 	{
 		weight: 1,
 		arbitrary: fc.record({ do: fc.constantFrom("cut" as const, "edit" as const, "compact" as const), at: fc.nat(12) }),
@@ -57,9 +70,12 @@ export class SessionPlay {
 	readonly problems: string[] = [];
 	readonly #stage: ProviderStage;
 	#count = 0;
+	#levelChanges = 0;
 
 	constructor(stage: ProviderStage) {
 		this.#stage = stage;
+		const rows = LEVELS.map((level) => ({ slug: `${MODEL.id}-${level}`, name: `Flash (${level})` }));
+		stage.catalog = new Catalog(rows, true);
 	}
 
 	async act(act: Act): Promise<void> {
@@ -72,6 +88,9 @@ export class SessionPlay {
 				return;
 			case "restart":
 				return stage.restart();
+			case "recycle":
+				this.#levelChanges++;
+				return;
 			case "lose": {
 				const binding = await stage.binding();
 				if (binding) stage.lost.add(binding.conversationId);
@@ -91,7 +110,7 @@ export class SessionPlay {
 		}
 	}
 
-	async #playTurn({ end, words, steers }: Extract<Act, { readonly do: "turn" }>): Promise<void> {
+	async #playTurn({ end, words, steers, recycles }: Extract<Act, { readonly do: "turn" }>): Promise<void> {
 		const stage = this.#stage;
 		const abort = new AbortController();
 		let prompts = 0;
@@ -100,7 +119,7 @@ export class SessionPlay {
 		};
 		stage.behave = (link, prompt) => behave(link, prompt, end, ++prompts, abort);
 		for (let count = 0; count < words; count++) stage.messages.push(user(this.#words()));
-		let message = await stage.ask({ signal: abort.signal });
+		let message = await this.#ask(abort.signal);
 		while (message.stopReason === "toolUse") {
 			await stage.runCalls(message);
 			if (end === "given up in the cards") {
@@ -108,10 +127,18 @@ export class SessionPlay {
 				break;
 			}
 			if (steers) stage.messages.push(user(this.#words()));
-			message = await stage.ask({ signal: abort.signal });
+			if (recycles) this.#levelChanges++;
+			message = await this.#ask(abort.signal);
 		}
 		stage.onAcquire = () => {};
 		await this.#check(end, message.stopReason === "stop");
+	}
+
+	#ask(signal: AbortSignal): Promise<AssistantMessage> {
+		return this.#stage.ask({
+			signal,
+			reasoning: LEVELS[this.#levelChanges % LEVELS.length] as (typeof LEVELS)[number],
+		});
 	}
 
 	/** agy has heard what pi's transcript holds, in its order and once, but for what waits for the next prompt. */
