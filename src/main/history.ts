@@ -8,6 +8,7 @@
 
 import { createHash } from "node:crypto";
 import type { AssistantMessage, Message, UserMessage } from "@earendil-works/pi-ai";
+import { DROPPED_PROMPT } from "./verdict.ts";
 
 /** How many entries agy knows, and the hash over them. */
 export type Told = { readonly count: number; readonly hash: string };
@@ -31,12 +32,12 @@ const COMPACTED = /^The conversation history before this point was compacted/;
 
 /** Plans what a conversation that knows `told` has to be told; null is a conversation that does not exist yet. */
 export function planHistory(messages: readonly Message[], providerId: string, told: Told | null): HistoryPlan {
-	const known = knownMessages(messages, providerId);
+	const { known, droppedTo } = knownMessages(messages, providerId);
 	const hashes = rollingHashes(known, providerId);
 	const isKnown = told !== null && told.count <= known.length && hashAt(hashes, told.count) === told.hash;
 	const from = isKnown ? told.count : 0;
 	const lastReply = known.findLastIndex((message) => message.role !== "user");
-	const promptFrom = Math.max(from, lastReply + 1);
+	const promptFrom = Math.max(from, lastReply + 1, droppedTo);
 	return {
 		extends: isKnown,
 		reason: isKnown ? "" : toReason(known, told),
@@ -51,23 +52,30 @@ export function tellOwn(told: Told, message: Pick<AssistantMessage, "timestamp">
 	return { count: told.count + 1, hash: nextHash(told.hash, ownEntry(message)) };
 }
 
-/** The messages that make up the history: no system messages, nothing that failed, no results of agy's own calls. */
+type KnownMessage = Exclude<Message, { role: "system" }>;
+
+/**
+ * The messages that make up the history: no system messages, nothing that failed, no results of agy's own calls. A prompt
+ * that agy dropped would be dropped again with whatever stands beside it: what comes before `droppedTo` is context.
+ */
 function knownMessages(
 	messages: readonly Message[],
 	providerId: string,
-): readonly Exclude<Message, { role: "system" }>[] {
+): { readonly known: readonly KnownMessage[]; readonly droppedTo: number } {
 	const ownCalls = new Set<string>();
-	const known: Exclude<Message, { role: "system" }>[] = [];
+	const known: KnownMessage[] = [];
+	let droppedTo = 0;
 	for (const message of messages) {
 		if (message.role === "system") continue;
 		if (message.role === "assistant" && message.provider === providerId) {
 			for (const block of message.content) if (block.type === "toolCall") ownCalls.add(block.id);
+			if (message.errorMessage?.startsWith(DROPPED_PROMPT)) droppedTo = known.length;
 			if (message.stopReason === "aborted" || message.stopReason === "error") continue;
 		}
 		if (message.role === "toolResult" && ownCalls.has(message.toolCallId)) continue;
 		known.push(message);
 	}
-	return known;
+	return { known, droppedTo };
 }
 
 function rollingHashes(messages: readonly Message[], providerId: string): readonly string[] {

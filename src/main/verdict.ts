@@ -162,7 +162,9 @@ const CONVERSATION_ERROR =
 const FLAG_ERROR = /^(?:flags? provided but not defined|flag needs an argument|invalid (?:boolean )?value).*$/im;
 const STDERR_ERROR = /^(?:AGY_ERROR:|error:)\s*(.+)$/im;
 const DETAIL_CHARS = 600;
-const OVER_LIMIT = "agy reported success without having done anything; it drops a prompt above about 25 KB this way.";
+/** How the error of a dropped prompt begins. */
+export const DROPPED_PROMPT = "agy reported success without having done anything";
+const OVER_LIMIT = `${DROPPED_PROMPT}; it drops a prompt above about 25 KB this way.`;
 
 export function judge(evidence: TurnEvidence): Verdict {
 	const { cause, timeoutMin } = evidence;

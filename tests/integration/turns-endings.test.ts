@@ -235,6 +235,12 @@ describe("a prompt that agy drops because it is too long", () => {
 		const [, fresh] = session.runs();
 		expect(fresh?.argv).not.toContain("--conversation");
 		expect(stage.sandbox.filesOf(fresh?.prompts[0])).toEqual([expect.stringContaining("one")]);
+
+		// What was dropped stands in a file now: beside the next prompt it would be dropped again.
+		const said = await session.ask("short");
+		expect(said).toMatch(/\n\nshort$/);
+		expect(session.runs()).toHaveLength(3);
+		expect(stage.sandbox.filesOf(said)).toEqual([expect.stringMatching(/one[\s\S]*a{3000}/)]);
 	});
 });
 

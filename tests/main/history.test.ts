@@ -30,6 +30,17 @@ describe("the first prompt of a session", () => {
 	});
 });
 
+test("a prompt that agy dropped is context of the next one, and only then", () => {
+	const dropped = own("", {
+		stopReason: "error",
+		errorMessage: "agy reported success without having done anything; x",
+	});
+	const crashed = own("", { stopReason: "error", errorMessage: "agy exited with code 1 without an answer." });
+	expect(plan([...before, hello, dropped, again])).toMatchObject({ context: [hello, answer, hello], prompt: [again] });
+	expect(plan([...before, hello, crashed, again])).toMatchObject({ context: [hello, answer], prompt: [hello, again] });
+	expect(plan([hello, dropped])).toMatchObject({ context: [hello], prompt: [] });
+});
+
 describe("a conversation goes on", () => {
 	test.each<[string, readonly Message[], readonly Message[]]>([
 		["with what the user says", [...before, again], [again]],

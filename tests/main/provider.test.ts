@@ -424,14 +424,15 @@ describe("a prompt that agy has not read", () => {
 		expect(stage.toldTo("c2")).toMatch(/One\.[\s\S]*Two\./);
 	});
 
-	test("is not sent a third time; the next prompt brings it", async () => {
+	test("is not sent a third time; the next prompt brings it, in a file, or it would be dropped again", async () => {
 		await stage.say("One.");
 		stage.behave = (link) => (link === stage.links[0] ? dies(link) : link.print(link.result()));
 		expect(await stage.say("Two.")).toMatchObject({ stopReason: "error" });
 		expect(stage.links).toHaveLength(2);
 		stage.behave = (link, prompt) => link.answer(prompt);
 		await stage.say("Three.");
-		expect(stage.toldTo(stage.link.conversationId)).toMatch(/One\.[\s\S]*Two\.\n\nThree\./);
+		expect(stage.toldTo(stage.link.conversationId)).toMatch(/One\.[\s\S]*Two\./);
+		expect(stage.link.heard.at(-1)).toMatch(/in the file[\s\S]*\n\nThree\.$/);
 	});
 
 	test("is not sent again when the user stopped it", async () => {

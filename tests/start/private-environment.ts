@@ -1,6 +1,7 @@
 /**
  * Gives every test process a private home and none of the user's pi or agy settings, so that no test can read or change
- * the user's own, whatever the machine. Runs in vitest's main process, whose environment the forks inherit.
+ * the user's own, whatever the machine. How long to fuzz is no such setting. Runs in vitest's main process, whose
+ * environment the forks inherit.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +10,7 @@ import { join } from "node:path";
 export function setup(): () => void {
 	const home = mkdtempSync(join(tmpdir(), "pi-agy-test-home-"));
 	for (const name of Object.keys(process.env)) {
-		if (/^(PI|AGY)_/.test(name)) delete process.env[name];
+		if (/^(PI|AGY)_/.test(name) && !name.startsWith("PI_AGY_FUZZ_")) delete process.env[name];
 	}
 	process.env.HOME = home;
 	process.env.USERPROFILE = home;
