@@ -94,6 +94,7 @@ describe("a family", () => {
 	test("has those of its group whose parent is gone", async () => {
 		const parent = await nursery.shell("(sleep 1000 & echo $!); exec sleep 1000", { lines: 1 });
 		const [orphan = 0] = nursery.pidsOf(parent);
+		await until("the orphan's parent is gone", async () => (await familyOf(parent.pid)).length === 2);
 		const family = await familyOf(parent.pid);
 		expect(family.map(({ pid }) => pid).toSorted()).toStrictEqual([parent.pid, orphan].toSorted());
 		for (const identity of family) expect(await isAlive(identity)).toBe(true);
