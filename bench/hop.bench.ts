@@ -73,7 +73,7 @@ async function measureRoundTrip(isShort: boolean): Promise<CaseResult> {
 	let arrived: () => void = () => {};
 	const line = resultLine("Done.\n"); // The end of a turn does not wait for the tick.
 
-	lane.open(1, "bench", {
+	lane.open(1, "bench", null, {
 		receive: (_message, seq) => {
 			lane.send({ kind: "ack", link: 1, seq });
 			arrived();

@@ -4,11 +4,9 @@
  * also proves that both delivered what was sent.
  */
 
-import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { HIGH_WATER_BYTES } from "../src/shared/limits.ts";
-import type { SidePlan, SideResult, WindowResult } from "./support/side.ts";
+import { mainCpuPerEvent, runSide } from "./support/run-side.ts";
+import type { WindowResult } from "./support/side.ts";
 import { type Spread, spreadOf } from "./support/spread.ts";
 import type { CaseResult, Row, Suite } from "./support/suite.ts";
 
@@ -22,12 +20,7 @@ const QUIET_JITTER_MS = 40;
 const STARVED_LATENCY_MS = 1;
 const HOLD_MS = 10_000;
 const HELD_LINKS = 4;
-/** A side takes up to 20 s; one that hangs must not hang the check. */
-const SIDE_TIMEOUT_MS = 120_000;
 const SIDES = ["lanes", "control"] as const;
-const SIDE = fileURLToPath(new URL("./support/side.ts", import.meta.url));
-
-const run = promisify(execFile);
 
 export const pipelineSuite: Suite = {
 	name: "pipeline",
@@ -128,15 +121,6 @@ async function measureStoppedReader(): Promise<CaseResult> {
 				`${(lanes.rssGrowthBytes / 1024 / 1024).toFixed(1)} MiB; then all ${lanes.totalEvents} events arrived`,
 		],
 	};
-}
-
-async function runSide(plan: SidePlan): Promise<SideResult> {
-	const { stdout } = await run(process.execPath, [SIDE, JSON.stringify(plan)], { timeout: SIDE_TIMEOUT_MS });
-	return JSON.parse(stdout);
-}
-
-function mainCpuPerEvent(window: WindowResult): number {
-	return window.mainCpuUs / window.events;
 }
 
 function eventsPerSecond(window: WindowResult): string {

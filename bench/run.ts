@@ -11,11 +11,12 @@ import { parseArgs } from "node:util";
 import { decodeSuite } from "./decode.bench.ts";
 import { hopSuite } from "./hop.bench.ts";
 import { pipelineSuite } from "./pipeline.bench.ts";
+import { pollSuite } from "./poll.bench.ts";
 import { type Budget, judge, parseBudget, type Verdict } from "./support/budget.ts";
 import { formatCase, formatVerdict } from "./support/report.ts";
 import type { BenchCase, CaseResult, Suite } from "./support/suite.ts";
 
-const SUITES: readonly Suite[] = [decodeSuite, hopSuite, pipelineSuite];
+const SUITES: readonly Suite[] = [decodeSuite, hopSuite, pipelineSuite, pollSuite];
 const MAX_RUNS = 3;
 const RESULTS_DIR = join(import.meta.dirname, "results");
 

@@ -22,7 +22,7 @@ const LAYERS: readonly { readonly files: RegExp; readonly mayImport: readonly Re
 		files: /^src\/workers\/poll\//,
 		mayImport: [
 			...[/^src\/shared\//, /^src\/workers\/[^/]+$/, /^src\/workers\/poll\//],
-			/^src\/workers\/decode\/(protobuf|step-payload)\.ts$/,
+			/^src\/workers\/decode\/(protobuf|step-payload|stream-json-decoder)\.ts$/,
 		],
 	},
 ];

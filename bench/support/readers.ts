@@ -1,12 +1,13 @@
-/** The two sides of the pipeline suite: the same children, their events delivered to the same consumers in main. */
+/** The sides of the pipeline and poll suites: the same children, their events delivered to the same consumers in main. */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { mkdirSync, mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Engine } from "../../src/main/engines/engine.ts";
+import { legacySqliteEngine } from "../../src/main/engines/legacy-sqlite.ts";
 import { streamJsonEngine } from "../../src/main/engines/stream-json.ts";
 import { workerUrls } from "../../src/main/hub.ts";
 import { JsonStore } from "../../src/main/json-store.ts";
@@ -16,6 +17,7 @@ import { ProcessRegistry } from "../../src/main/processes/registry.ts";
 import type { AgyEvent } from "../../src/shared/events.ts";
 import { LineParser, mapLine } from "./control.ts";
 import type { Load } from "./load.ts";
+import { WholeRowReader } from "./whole-row-reader.ts";
 
 export type EventConsumer = { take(event: AgyEvent): void };
 
@@ -30,6 +32,9 @@ export type Reader = {
 };
 
 const SOURCE = fileURLToPath(new URL("./load-source.ts", import.meta.url));
+const DATABASE_SOURCE = fileURLToPath(new URL("./database-source.ts", import.meta.url));
+/** What bridges that read databases use. */
+const CONTROL_INTERVAL_MS = 250;
 
 const engine: Engine = { ...streamJsonEngine, args: () => [SOURCE] };
 const spec: LinkSpec = {
@@ -47,6 +52,7 @@ const spec: LinkSpec = {
 		extraArgs: [],
 	},
 	conversationId: null,
+	run: null,
 	env: { PATH: process.env.PATH ?? "" },
 };
 
@@ -125,6 +131,104 @@ export async function openControl(linkCount: number): Promise<Reader> {
 			await Promise.all(exits);
 		},
 	};
+}
+
+/** Runs followed in a poll lane. Each is started with its load as the prompt. */
+export async function openPoll(linkCount: number): Promise<Reader> {
+	const directory = mkdtempSync(join(tmpdir(), "pi-agy-bench-"));
+	const log = (text: string) => process.stderr.write(`${text}\n`);
+	const registry = new ProcessRegistry(new JsonStore(join(directory, "processes.json")), directory, (error) =>
+		log(String(error)),
+	);
+	const lanes = new LanePool({
+		workerUrls: workerUrls(new URL("../../src/main/hub.ts", import.meta.url).href),
+		socketDir: directory,
+		log: (_level, text) => log(text),
+	});
+	const links: Link[] = [];
+	return {
+		start: (load, consumers) => {
+			for (const [index, consumer] of consumers.slice(0, linkCount).entries()) {
+				void openRun(load, index, consumer);
+			}
+		},
+		holdUntil: () => {
+			throw new Error("The poll suite holds nothing back.");
+		},
+		heldBytes: () => Promise.resolve(0),
+		close: async () => {
+			await Promise.all(links.map((link) => link.close()));
+			await lanes.close();
+			await registry.close();
+			await rm(directory, { recursive: true, force: true });
+		},
+	};
+
+	async function openRun(load: Load, index: number, consumer: EventConsumer): Promise<void> {
+		const conversationsDir = conversationsDirOf(directory, index);
+		const prompt = JSON.stringify(load);
+		const runEngine: Engine = { ...legacySqliteEngine, args: () => [DATABASE_SOURCE, conversationsDir, prompt] };
+		const runSpec = { ...spec, engine: runEngine, run: { prompt, conversationsDir } };
+		const link = await Link.open(runSpec, index + 1, lanes, registry, () => {});
+		links.push(link);
+		link.submit(prompt, {
+			receive: (message) => {
+				if (message.kind === "events") for (const event of message.events) consumer.take(event);
+			},
+			ended: () => {},
+		});
+	}
+}
+
+/** The control: the same runs, their whole rows read and decoded every 250 ms on the main thread. */
+export async function openPollControl(linkCount: number): Promise<Reader> {
+	const directory = mkdtempSync(join(tmpdir(), "pi-agy-bench-"));
+	const exits: Promise<unknown>[] = [];
+	return {
+		start: (load, consumers) => {
+			for (const [index, consumer] of consumers.slice(0, linkCount).entries()) {
+				exits.push(followOnMain(conversationsDirOf(directory, index), load, consumer));
+			}
+		},
+		holdUntil: () => {
+			throw new Error("The control has no back-pressure.");
+		},
+		heldBytes: () => Promise.resolve(0),
+		close: async () => {
+			await Promise.all(exits);
+			await rm(directory, { recursive: true, force: true });
+		},
+	};
+}
+
+async function followOnMain(conversationsDir: string, load: Load, consumer: EventConsumer): Promise<void> {
+	const args = [DATABASE_SOURCE, conversationsDir, JSON.stringify(load)];
+	const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"], env: { ...spec.env } });
+	let stdout = "";
+	child.stdout.on("data", (chunk: Buffer) => {
+		stdout += chunk.toString("utf8");
+	});
+	const opened: WholeRowReader[] = [];
+	const look = () => {
+		const reader = opened[0] ?? WholeRowReader.open(conversationsDir);
+		if (reader === null) return;
+		opened[0] = reader;
+		const text = reader.look();
+		if (text !== "") consumer.take({ kind: "text", step: 1, text });
+	};
+	const timer = setInterval(look, CONTROL_INTERVAL_MS);
+	await new Promise((resolve) => child.once("close", resolve));
+	clearInterval(timer);
+	look();
+	opened[0]?.close();
+	const parser = new LineParser((line) => mapLine(line, (event) => consumer.take(event)));
+	parser.push(Buffer.from(stdout));
+}
+
+function conversationsDirOf(directory: string, index: number): string {
+	const path = join(directory, `run-${index}`);
+	mkdirSync(path, { recursive: true });
+	return path;
 }
 
 /** The end of a reader for one child: opens with its first event, passes the later ones on. */

@@ -7,12 +7,14 @@ import { readFileSync } from "node:fs";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Load } from "./load.ts";
-import { openControl, openLanes, type Reader } from "./readers.ts";
+import { openControl, openLanes, openPoll, openPollControl, type Reader } from "./readers.ts";
 import { type Spread, spreadOf } from "./spread.ts";
 import { Tally } from "./tally.ts";
 
+type Side = "lanes" | "control" | "poll" | "poll-control";
+
 export type SidePlan = {
-	readonly side: "lanes" | "control";
+	readonly side: Side;
 	readonly links: number;
 	readonly eventsPerSecond: number;
 	readonly jitterMs?: number;
@@ -60,12 +62,19 @@ const HOLD_SAMPLE_MS = 100;
 const TIMER_MS = 4;
 const DELAY_RESOLUTION_MS = 1;
 
+const OPEN: Readonly<Record<Side, (links: number) => Promise<Reader>>> = {
+	lanes: openLanes,
+	control: openControl,
+	poll: openPoll,
+	"poll-control": openPollControl,
+};
+
 const [planSource] = process.argv.slice(2);
 if (planSource === undefined) throw new Error("usage: node bench/support/side.ts <plan as JSON>");
 process.stdout.write(`${JSON.stringify(await run(JSON.parse(planSource)))}\n`);
 
 async function run(plan: SidePlan): Promise<SideResult> {
-	const reader = await (plan.side === "lanes" ? openLanes(plan.links) : openControl(plan.links));
+	const reader = await OPEN[plan.side](plan.links);
 	const tallies = Array.from({ length: plan.links }, () => new Tally(plan.eventsPerSecond > 0));
 	const rssBefore = process.memoryUsage.rss();
 	const measuredMs = plan.windows.reduce((sum, window) => sum + window.ms, 0);

@@ -11,6 +11,7 @@ import type { JsonObject } from "../shared/events.ts";
 import { PROBE_FRESH_MS, PROBE_MAX_BYTES, PROBE_TIMEOUT_MS } from "../shared/limits.ts";
 import { type Capabilities, type Findings, parseFlags, toCapabilities } from "./capabilities.ts";
 import type { Config } from "./config.ts";
+import type { Engine } from "./engines/engine.ts";
 import type { JsonStore } from "./json-store.ts";
 import type { ProcessRegistry } from "./processes/registry.ts";
 import { type CommandResult, runCommand } from "./processes/run.ts";
@@ -40,12 +41,12 @@ export class BinaryProbe {
 	}
 
 	/** Finds agy and what it can do. Throws `agy-not-found`, `agy-not-executable`, `bad-output`, `agy-failed` or `agy-too-old`. */
-	async find(config: Config): Promise<Binary> {
+	async find(config: Config, requires: Engine["requires"]): Promise<Binary> {
 		const path = await locate(config);
 		const file = await stat(path);
 		const fingerprint = `${file.ino}:${file.size}:${file.mtimeMs}`;
 		const probe = await this.#probe(path, fingerprint, config);
-		return { path, fingerprint, ...toCapabilities(probe) };
+		return { path, fingerprint, ...toCapabilities(probe, requires) };
 	}
 
 	/** Several turns that begin at once share the asking; a failure is asked again. */

@@ -4,7 +4,8 @@
  */
 
 import { AgyError } from "../shared/errors.ts";
-import { MIN_AGY_VERSION, WARN_AGY_VERSION } from "../shared/limits.ts";
+import { WARN_AGY_VERSION } from "../shared/limits.ts";
+import type { Engine } from "./engines/engine.ts";
 import { compareVersions } from "./versions.ts";
 
 /** What is found out about one agy file, and kept. */
@@ -23,12 +24,17 @@ export type Capabilities = Findings & {
 	readonly warning: string | null;
 };
 
-/** No turn is possible without these. */
-const NEEDED_FLAGS = ["input-format", "output-format", "add-dir", "model", "conversation"];
 /** Left out for an agy that does not have them. */
-const OPTIONAL_FLAGS = ["mode", "agent", "dangerously-skip-permissions", "disable-slash-commands", "print-timeout"];
+const OPTIONAL_FLAGS = [
+	"output-format",
+	"mode",
+	"agent",
+	"dangerously-skip-permissions",
+	"disable-slash-commands",
+	"print-timeout",
+];
 /** A text that names none of these is no list of agy's flags. */
-const TELLTALE_FLAGS = ["model", "output-format"];
+const TELLTALE_FLAGS = ["model", "print"];
 
 /** The flags that a help text names, anywhere in it: one too many does no harm, one too few would. */
 export function parseFlags(help: string): readonly string[] | null {
@@ -37,12 +43,12 @@ export function parseFlags(help: string): readonly string[] | null {
 }
 
 /** Throws `agy-too-old` for an agy that cannot take part in a conversation. */
-export function toCapabilities({ version, flags }: Findings): Capabilities {
-	if (compareVersions(version, MIN_AGY_VERSION) < 0) {
-		throw tooOld(`agy ${version} is too old: pi-agy needs ${MIN_AGY_VERSION} or newer.`);
+export function toCapabilities({ version, flags }: Findings, requires: Engine["requires"]): Capabilities {
+	if (compareVersions(version, requires.version) < 0) {
+		throw tooOld(`agy ${version} is too old: pi-agy needs ${requires.version} or newer.`);
 	}
 	const lacks = (flag: string) => flags !== null && !flags.includes(flag);
-	const needed = NEEDED_FLAGS.filter(lacks);
+	const needed = requires.flags.filter(lacks);
 	if (needed.length > 0) {
 		throw tooOld(`agy ${version} does not offer ${needed.map((flag) => `--${flag}`).join(", ")}, which pi-agy needs.`);
 	}

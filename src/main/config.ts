@@ -10,6 +10,10 @@ import { HEADLESS_TURN_TIMEOUT_MIN, INACTIVITY_TIMEOUT_MIN } from "../shared/lim
 import { JsonStore } from "./json-store.ts";
 
 export type Config = {
+	/** How agy is driven. Default: stream-json. */
+	readonly engine: "stream-json" | "legacy-sqlite";
+	/** Where agy keeps its conversation databases. Default: antigravity-cli/conversations in `geminiDir`. */
+	readonly conversationsDir: string;
 	/** The agy to run: AGY_BIN, else the first `agy` on PATH is looked up when needed. */
 	readonly bin: string | null;
 	/** Directories of PATH, in order. */
@@ -104,7 +108,12 @@ export function loadConfig(env: Env = process.env): Config {
 		return fallback;
 	}
 
+	const geminiDir = setting("geminiDir", "AGY_GEMINI_DIR", null, parsePath) ?? join(homedir(), ".gemini");
 	const settings = {
+		engine: setting("engine", "AGY_ENGINE", "stream-json", oneOf(["stream-json", "legacy-sqlite"])),
+		conversationsDir:
+			setting("conversationsDir", "AGY_CONVERSATIONS_DIR", null, parsePath) ??
+			join(geminiDir, "antigravity-cli", "conversations"),
 		bin: setting("bin", "AGY_BIN", null, parsePath),
 		searchPath: (env.PATH ?? "").split(delimiter).filter((directory) => directory !== ""),
 		mode: setting("mode", "AGY_MODE", "default", oneOf(["default", "accept-edits", "plan"])),
@@ -123,7 +132,7 @@ export function loadConfig(env: Env = process.env): Config {
 		debug: setting("debug", "AGY_DEBUG", false, parseSwitch),
 		prices: Object.freeze(toPrices(file.prices, (text) => problems.push(text))),
 		dataDir,
-		geminiDir: setting("geminiDir", "AGY_GEMINI_DIR", null, parsePath) ?? join(homedir(), ".gemini"),
+		geminiDir,
 		childEnv: Object.freeze(childEnvOf(env, toNames(file.passEnv, note))),
 	};
 	for (const name of Object.keys(file)) {

@@ -8,8 +8,10 @@ import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-a
 import { AgyError } from "../shared/errors.ts";
 import { SHUTDOWN_TIMEOUT_MS } from "../shared/limits.ts";
 import { registerStepTool, STEP_TOOL_NAME } from "./cards/step-tool.ts";
-import { loadConfig } from "./config.ts";
+import { type Config, loadConfig } from "./config.ts";
 import { settlesWithin } from "./deadline.ts";
+import type { Engine } from "./engines/engine.ts";
+import { legacySqliteEngine } from "./engines/legacy-sqlite.ts";
 import { streamJsonEngine } from "./engines/stream-json.ts";
 import { HubShare } from "./hub.ts";
 import { JsonStore } from "./json-store.ts";
@@ -21,11 +23,17 @@ import { Spill } from "./spill.ts";
 import { Steps } from "./steps.ts";
 import { type Session, TurnStarter } from "./turn-starter.ts";
 
+const ENGINES: Readonly<Record<Config["engine"], Engine>> = {
+	"stream-json": streamJsonEngine,
+	"legacy-sqlite": legacySqliteEngine,
+};
+
 const PROVIDER_ID = "antigravity";
 
 export default function antigravity(pi: ExtensionAPI): void {
 	requireNode(process.versions.node);
 	const config = loadConfig();
+	const engine = ENGINES[config.engine];
 	const share = new HubShare(config);
 	const steps = new Steps();
 	const modelStore = new JsonStore(join(config.dataDir, "models-cache.json"));
@@ -39,7 +47,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 	const spill = new Spill(join(config.dataDir, "spill"));
 	const starter = new TurnStarter({
 		config,
-		engine: streamJsonEngine,
+		engine,
 		providerId: PROVIDER_ID,
 		hub: () => share.get(),
 		bindings,
@@ -57,7 +65,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 
 	async function refreshModels(signal: AbortSignal): Promise<Catalog> {
 		const hub = share.get();
-		const binary = await hub.binaries.find(config);
+		const binary = await hub.binaries.find(config, engine.requires);
 		const listed = await new ModelCache(modelStore, hub.registry).refresh(
 			binary,
 			config,

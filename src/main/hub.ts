@@ -133,6 +133,7 @@ export function workerUrls(moduleUrl: string): Readonly<Record<LaneKind, URL>> {
 	const isInstalled = moduleUrl.includes("/node_modules/");
 	return {
 		decode: new URL(isInstalled ? "../../dist/workers/decode/worker.js" : "../workers/decode/worker.ts", moduleUrl),
+		poll: new URL(isInstalled ? "../../dist/workers/poll/worker.js" : "../workers/poll/worker.ts", moduleUrl),
 	};
 }
 

@@ -24,7 +24,14 @@ import {
 	MAX_CRASHES,
 	MAX_DECODE_LANES,
 } from "../shared/limits.ts";
-import { type Frame, isMessageFrame, type LaneCommand, type LaneMessage, type LinkId } from "../shared/messages.ts";
+import {
+	type Frame,
+	isMessageFrame,
+	type LaneCommand,
+	type LaneMessage,
+	type LinkId,
+	type RunSpec,
+} from "../shared/messages.ts";
 import { connect } from "../shared/rpc.ts";
 
 /** What a lane reports about one link. */
@@ -50,7 +57,7 @@ export class LanePool {
 	readonly #options: LanePoolOptions;
 	readonly #pool: Piscina;
 	readonly #lanes = new Set<Lane>();
-	readonly #maxLanes: number;
+	readonly #maxLanes: Readonly<Record<LaneKind, number>>;
 	#crashTimes: number[] = [];
 	#down: AgyError | null = null;
 	#laneCount = 0;
@@ -58,10 +65,11 @@ export class LanePool {
 
 	constructor(options: LanePoolOptions) {
 		this.#options = options;
-		this.#maxLanes = options.maxDecodeLanes ?? Math.max(1, Math.min(MAX_DECODE_LANES, availableParallelism() - 1));
+		const decode = options.maxDecodeLanes ?? Math.max(1, Math.min(MAX_DECODE_LANES, availableParallelism() - 1));
+		this.#maxLanes = { decode, poll: 1 };
 		this.#pool = new Piscina({
 			minThreads: 0,
-			maxThreads: this.#maxLanes,
+			maxThreads: decode + this.#maxLanes.poll,
 			concurrentTasksPerWorker: 1,
 			atomics: "disabled",
 			execArgv: ["--disable-warning=ExperimentalWarning"], // Type stripping on Node 22 would warn on pi's terminal.
@@ -85,14 +93,14 @@ export class LanePool {
 		const lanes = [...this.#lanes].filter((lane) => lane.kind === kind).sort((a, b) => a.load - b.load);
 		const [idlest] = lanes;
 		const lane =
-			idlest && (idlest.load < LINKS_PER_LANE || lanes.length >= this.#maxLanes) ? idlest : this.#startLane(kind);
+			idlest && (idlest.load < LINKS_PER_LANE || lanes.length >= this.#maxLanes[kind]) ? idlest : this.#startLane(kind);
 		await lane.waitUntilUp();
 		return lane;
 	}
 
 	/** Has a lane started while the caller is still busy with other things. */
 	warmUp(kind: LaneKind): void {
-		if (this.#lanes.size === 0) this.acquire(kind).catch(() => {}); // Whoever needs the lane is told.
+		if (![...this.#lanes].some((lane) => lane.kind === kind)) this.acquire(kind).catch(() => {}); // Whoever needs the lane is told.
 	}
 
 	async stats(): Promise<readonly LaneStats[]> {
@@ -220,10 +228,13 @@ export class Lane {
 		}
 	}
 
-	/** From here on `receiver` gets what the lane reports about `link`. `token` names the link to its pipes. */
-	open(link: LinkId, token: string, receiver: LinkReceiver): void {
+	/**
+	 * From here on `receiver` gets what the lane reports about `link`. `token` names the link to its pipes; `run` is what a
+	 * poll lane has to follow.
+	 */
+	open(link: LinkId, token: string, run: RunSpec | null, receiver: LinkReceiver): void {
 		this.#receivers.set(link, receiver);
-		this.send({ kind: "open", link, token });
+		this.send({ kind: "open", link, token, run });
 	}
 
 	/** Forgets the link. Nothing more is delivered. */

@@ -102,7 +102,7 @@ export class LinkPool {
 		const { engine, profile, conversationId } = link.spec;
 		this.#log(
 			"info",
-			`agy ${link.pid} is started: ${[profile.bin, ...engine.args(profile, conversationId)].join(" ")}`,
+			`agy ${link.pid} is started: ${[profile.bin, ...engine.args(profile, conversationId, "…")].join(" ")}`,
 		);
 		this.#links.add(link);
 		const over = link.closed.then(async () => {
@@ -129,7 +129,7 @@ export class LinkPool {
 	/** The turn is over. A link of a side request is closed, one of a session is kept for its next turn. */
 	release(link: Link): void {
 		link.release();
-		if (link.spec.sessionId === null) void link.close();
+		if (link.spec.sessionId === null || link.spec.engine.isOneShot) void link.close();
 		this.#closeCrowded();
 		this.#admitNext();
 	}

@@ -41,6 +41,8 @@ export type LinkSpec = {
 	readonly profile: Profile;
 	readonly conversationId: string | null;
 	readonly env: Readonly<Record<string, string>>;
+	/** What a one-shot engine is started for; null for the others. */
+	readonly run: { readonly prompt: string; readonly conversationsDir: string } | null;
 };
 
 export class Link {
@@ -100,7 +102,13 @@ export class Link {
 		const lane = await lanes.acquire(spec.engine.laneKind);
 		const token = randomBytes(16).toString("hex");
 		const link = new Link(spec, id, lane, onNamed);
-		lane.open(id, token, {
+		const run = spec.run && {
+			...spec.run,
+			conversationId: spec.conversationId,
+			workspace: spec.profile.cwd,
+			startedAtMs: Date.now(),
+		};
+		lane.open(id, token, run, {
 			receive: (message, seq) => link.#receive(message, seq),
 			laneLost: (error) => link.#laneLost(error),
 		});
@@ -109,7 +117,7 @@ export class Link {
 				await AgyProcess.start(
 					{
 						bin: spec.profile.bin,
-						args: spec.engine.args(spec.profile, spec.conversationId),
+						args: spec.engine.args(spec.profile, spec.conversationId, spec.run?.prompt ?? ""),
 						cwd: spec.profile.cwd,
 						env: spec.env,
 						socketPath: lane.socketPath,
@@ -158,7 +166,9 @@ export class Link {
 		this.#consumer = consumer;
 		this.#stderrTail = "";
 		this.turns++;
-		this.#lane.send({ kind: "write", link: this.#id, text });
+		this.#lane.send(
+			this.spec.engine.isOneShot ? { kind: "end-input", link: this.#id } : { kind: "write", link: this.#id, text },
+		);
 		this.#deliver();
 	}
 
@@ -214,6 +224,8 @@ export class Link {
 
 	#setProcess(process: AgyProcess): void {
 		this.#process = process;
+		if (!this.#end && this.spec.run)
+			this.#lane.send({ kind: "process-started", link: this.#id, pid: process.identity.pid });
 		void process.exited.then((exit) => this.#processExited(exit));
 		if (!this.#end) return;
 		void process.stop("interrupt"); // The lane was lost while agy started.
@@ -268,7 +280,7 @@ export class Link {
 
 	#processExited(exit: Exit): void {
 		this.#exit = exit;
-		if (this.#state !== "closed") this.#lane.send({ kind: "process-exited", link: this.#id });
+		if (this.#state !== "closed") this.#lane.send({ kind: "process-exited", link: this.#id, exit });
 		this.#checkEnd();
 	}
 

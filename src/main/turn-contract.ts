@@ -42,6 +42,8 @@ export type TurnOptions = {
 	readonly turnTimeoutMin: number;
 	/** agy's counters before this turn; null when unknown. */
 	readonly usageBefore: TokenUsage | null;
+	/** The process takes more than one prompt. */
+	readonly takesFollowUps: boolean;
 	/** How a text is handed to agy, for what the user says while the turn runs. */
 	readonly encodePrompt: (text: string) => string;
 	/** Where agy keeps the transcript of a conversation. */

@@ -55,11 +55,7 @@ export class TurnRecord {
 		switch (event.kind) {
 			case "text":
 				this.#sawOutput = true;
-				this.#text += event.text;
-				this.#lastText = {
-					step: event.step,
-					text: (event.step === this.#lastText.step ? this.#lastText.text : "") + event.text,
-				};
+				this.#noteText(event.step, event.text, event.replaces ?? false);
 				return;
 			case "model-call":
 				this.#sawOutput = true;
@@ -144,6 +140,13 @@ export class TurnRecord {
 			leftToolsRunning: this.hasActiveSteps,
 			...more,
 		};
+	}
+
+	#noteText(step: number, text: string, replaces: boolean): void {
+		const before = step === this.#lastText.step ? this.#lastText.text : "";
+		if (replaces && this.#text.endsWith(before)) this.#text = this.#text.slice(0, this.#text.length - before.length);
+		this.#text += text;
+		this.#lastText = { step, text: replaces ? text : before + text };
 	}
 
 	#noteStep(event: ToolEvent | SubagentEvent): void {

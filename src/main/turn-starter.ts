@@ -15,7 +15,7 @@ import { renderTranscript } from "./digest.ts";
 import type { Engine, Profile } from "./engines/engine.ts";
 import { planHistory } from "./history.ts";
 import type { Hub } from "./hub.ts";
-import type { Link } from "./link.ts";
+import type { Link, LinkSpec } from "./link.ts";
 import type { Catalog } from "./models.ts";
 import { composePrompt, renderUserMessages, toFileSection } from "./prompt.ts";
 import { type Ask, type RunningTurn, toSegment } from "./provider.ts";
@@ -59,6 +59,14 @@ export type TurnOwner = {
 const PLAN_WARNING =
 	"agy's plan mode is no protection: after its plan agy goes on by itself and may change files (agy 1.1.28 and newer).";
 
+type LinkTarget = {
+	readonly sessionId: string;
+	readonly profile: Profile;
+	readonly binary: Binary;
+	/** Called for the conversation as it stands then. */
+	readonly compose: () => Promise<string>;
+};
+
 export class TurnStarter {
 	readonly #options: TurnStarterOptions;
 	/** What the user was told once and need not hear again. */
@@ -97,10 +105,8 @@ export class TurnStarter {
 			isFresh,
 		);
 		const profile = await this.#profile(binary, session, slug, config.agent ?? agentFile);
-		const link = await this.#openLink(ask, hub, conversation, { sessionId, profile }, binary);
-		const prompt = await this.#orRelease(hub, link, async () =>
-			this.#toPrompt(ask, await conversation.compose(), binary),
-		);
+		const compose = async () => this.#toPrompt(ask, await conversation.compose(), binary);
+		const { link, prompt } = await this.#openLink(ask, hub, conversation, { sessionId, profile, binary, compose });
 		if (ask.signal.aborted) {
 			hub.links.release(link);
 			return null;
@@ -162,7 +168,14 @@ export class TurnStarter {
 		const text = await composePrompt(sections, (part) => engine.encodePrompt(engine.payload(part)), spill);
 		const encoded = await this.#toPrompt(ask, text, binary);
 		const link = await hub.links.acquire(
-			{ sessionId: null, engine, profile, conversationId: null, env: this.#options.config.childEnv },
+			{
+				sessionId: null,
+				engine,
+				profile,
+				conversationId: null,
+				env: this.#options.config.childEnv,
+				run: this.#toRun(encoded),
+			},
 			{ signal: ask.signal, onWait: () => {} },
 		);
 		if (ask.signal.aborted) {
@@ -192,7 +205,7 @@ export class TurnStarter {
 		const choice = this.#options.catalog().choose(ask.model.id, ask.options.reasoning);
 		if (!choice.ok) throw new AgyError("model-unknown", choice.message);
 		hub.lanes.warmUp(this.#options.engine.laneKind);
-		const binary = await hub.binaries.find(this.#options.config);
+		const binary = await hub.binaries.find(this.#options.config, this.#options.engine.requires);
 		if (binary.warning !== null) this.#tellOnce(binary.warning);
 		this.#requireFlagsOf(binary);
 		if (this.#options.config.mode === "plan") this.#tellOnce(PLAN_WARNING);
@@ -214,23 +227,31 @@ export class TurnStarter {
 	}
 
 	/**
-	 * The process for the turn. One that resumes has to confirm the conversation before it gets a prompt; when it names
-	 * another, or another pi is on it, a fresh conversation is started instead.
+	 * The process for the turn, and the prompt for it. One that resumes has to confirm the conversation before it gets a
+	 * prompt; when it names another, or another pi is on it, a fresh conversation is started instead. A one-shot process is
+	 * started with its prompt and can confirm nothing before.
 	 */
 	async #openLink(
 		ask: Ask,
 		hub: Hub,
 		conversation: Conversation,
-		target: { readonly sessionId: string; readonly profile: Profile },
-		binary: Binary,
-	): Promise<Link> {
+		{ sessionId, profile, binary, compose }: LinkTarget,
+	): Promise<{ readonly link: Link; readonly prompt: string }> {
 		const { engine, config } = this.#options;
 		const session = this.#options.session();
 		for (;;) {
 			const conversationId = conversation.resumes;
+			const early = engine.isOneShot ? await compose() : null;
 			const link = await hub.links
 				.acquire(
-					{ ...target, engine, conversationId, env: config.childEnv },
+					{
+						sessionId,
+						profile,
+						engine,
+						conversationId,
+						env: config.childEnv,
+						run: early === null ? null : this.#toRun(early),
+					},
 					{
 						signal: ask.signal,
 						onWait: () => session.notify("All agy processes are busy; the turn waits for one.", "info"),
@@ -242,9 +263,11 @@ export class TurnStarter {
 					this.#tellOnce(`${error.message} This session goes on with a fresh one that gets its history.`);
 					return null;
 				});
+			if (link !== null && early !== null) return { link, prompt: early };
 			if (link !== null) {
 				if (binary.namesItselfFirst && link.turns === 0) await settlesWithin(link.ready, READY_WAIT_MS, ask.signal);
-				if (ask.signal.aborted || conversationId === null || link.conversationId === conversationId) return link;
+				const isFit = ask.signal.aborted || conversationId === null || link.conversationId === conversationId;
+				if (isFit) return { link, prompt: await this.#orRelease(hub, link, compose) };
 				this.#tellOnce(
 					`agy does not know the conversation ${conversationId} any more; a fresh one gets the session's history.`,
 				);
@@ -252,6 +275,11 @@ export class TurnStarter {
 			}
 			conversation.giveUp();
 		}
+	}
+
+	#toRun(prompt: string): LinkSpec["run"] {
+		const { engine, config } = this.#options;
+		return engine.isOneShot ? { prompt, conversationsDir: config.conversationsDir } : null;
 	}
 
 	/** Where agy's slash commands are on, in plan mode for one, a text that begins like one must not be taken for it. */
@@ -300,13 +328,21 @@ export class TurnStarter {
 		binary: Binary,
 	): Pick<
 		TurnOptions,
-		"id" | "link" | "steps" | "inactivityTimeoutMin" | "turnTimeoutMin" | "encodePrompt" | "transcriptPath"
+		| "id"
+		| "link"
+		| "steps"
+		| "takesFollowUps"
+		| "inactivityTimeoutMin"
+		| "turnTimeoutMin"
+		| "encodePrompt"
+		| "transcriptPath"
 	> {
 		const { config, engine, steps } = this.#options;
 		return {
 			id: `agy-${randomUUID()}`,
 			link,
 			steps,
+			takesFollowUps: !engine.isOneShot,
 			inactivityTimeoutMin: config.inactivityTimeoutMin,
 			turnTimeoutMin: turnTimeoutMinOf(config, session.hasTerminal),
 			encodePrompt: (text) => engine.encodePrompt(engine.payload(this.#asPlainText(text, binary))),

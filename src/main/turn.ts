@@ -185,6 +185,8 @@ export class Turn implements LinkConsumer {
 				this.#nameConversation(event.conversationId, event.model);
 				return;
 			case "text":
+				if (event.replaces)
+					stream.thinking("agy has rewritten its answer: what follows stands in place of the text above.");
 				stream.text(event.text);
 				return;
 			case "thinking":
@@ -300,7 +302,7 @@ export class Turn implements LinkConsumer {
 	#conclude(result: TurnEndEvent): void {
 		const { stream } = this.#segment;
 		this.#emptyResult = null;
-		if (this.#followUps.length === 0 || !isSuccess(result)) {
+		if (this.#followUps.length === 0 || !isSuccess(result) || !this.#options.takesFollowUps) {
 			this.#end("result", { result });
 			return;
 		}

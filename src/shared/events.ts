@@ -70,10 +70,13 @@ export type AgyEvent =
 			readonly permissionMode: string;
 			readonly toolCount: number;
 	  }
-	/** A new piece of the answer. */
-	| { readonly kind: "text"; readonly step: number; readonly text: string }
-	/** A new piece of thinking text. */
-	| { readonly kind: "thinking"; readonly step: number; readonly text: string }
+	/**
+	 * A new piece of the answer. With `replaces` it is the step's whole text: what was said for this step before no longer
+	 * holds.
+	 */
+	| { readonly kind: "text"; readonly step: number; readonly text: string; readonly replaces?: true }
+	/** A new piece of thinking text; `replaces` as above. */
+	| { readonly kind: "thinking"; readonly step: number; readonly text: string; readonly replaces?: true }
 	/** A model call ended. */
 	| { readonly kind: "model-call"; readonly step: number; readonly usage?: TokenUsage; readonly durationMs?: number }
 	| ToolEvent

@@ -55,6 +55,8 @@ export const CRASH_WINDOW_MS = 60_000;
 
 /** The oldest agy whose stdin takes stream-json in the known form. */
 export const MIN_AGY_VERSION = "1.1.15";
+/** The oldest agy whose conversations are SQLite databases. */
+export const MIN_LEGACY_AGY_VERSION = "1.0.4";
 /** Below this agy works with known defects. */
 export const WARN_AGY_VERSION = "1.1.22";
 /** `agy --version` answers in about 100 ms; a first start from a cold disk takes longer. */
@@ -85,6 +87,18 @@ export const MAX_IDLE_LINKS = 8;
 export const MAX_RUNNING_LINKS = 64;
 /** An idle link is closed after this long. */
 export const LINK_IDLE_MS = 10 * 60_000;
+
+// --- conversation databases ------------------------------------------------------------------------------------------
+
+/** A database is looked at this often when nothing tells of a commit. */
+export const POLL_INTERVAL_MS = 250;
+/** A notification can come before its commit is visible; looked at again 1, 2 or 5 ms later, 0 of 390 were missed. */
+export const POLL_RECHECK_MS = 3;
+/** Looks after the process has ended: what it committed last may become visible then. */
+export const TRAILING_LOOKS = 3;
+export const TRAILING_LOOK_MS = 100;
+/** Every so many milliseconds it is checked that the file at the path is still the one that is open. */
+export const REPLACED_CHECK_MS = 2_000;
 
 // --- turns -----------------------------------------------------------------------------------------------------------
 

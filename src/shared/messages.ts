@@ -10,16 +10,33 @@ import type { LogLevel } from "./lane-control.ts";
 /** A link's number, unique in the process for its life. */
 export type LinkId = number;
 
+/** A run of agy that is followed through its conversation database, for it says too little itself. */
+export type RunSpec = {
+	readonly conversationsDir: string;
+	/** The conversation that is resumed; null for one that agy is about to make. */
+	readonly conversationId: string | null;
+	/** Exactly as agy is given it: its database holds it as typed. */
+	readonly prompt: string;
+	/** What agy is told to work in, absolute. */
+	readonly workspace: string;
+	/** Wall clock in ms, before the process is started. */
+	readonly startedAtMs: number;
+};
+
+export type RunExit = { readonly code: number | null; readonly signal: string | null };
+
 /** Main to lane. */
 export type LaneCommand =
 	/** Expect the three pipes of a new agy process. Sent before main connects them. */
-	| { readonly kind: "open"; readonly link: LinkId; readonly token: string }
+	| { readonly kind: "open"; readonly link: LinkId; readonly token: string; readonly run: RunSpec | null }
+	/** The process runs. */
+	| { readonly kind: "process-started"; readonly link: LinkId; readonly pid: number }
 	/** Write to the process's stdin, in order. `text` includes its line end. */
 	| { readonly kind: "write"; readonly link: LinkId; readonly text: string }
 	/** Close the process's stdin once everything written has gone out. */
 	| { readonly kind: "end-input"; readonly link: LinkId }
 	/** The process is gone. Its output ends when it has been read, even if something it started holds the pipes open. */
-	| { readonly kind: "process-exited"; readonly link: LinkId }
+	| { readonly kind: "process-exited"; readonly link: LinkId; readonly exit: RunExit }
 	/** Main has consumed every message of this link up to and including frame `seq`. */
 	| { readonly kind: "ack"; readonly link: LinkId; readonly seq: number }
 	/** Report an answer that agy's transcript at `path` holds behind step `afterStep` and stdout does not bring. */
@@ -60,6 +77,7 @@ const COMMAND_KINDS: ReadonlySet<string> = new Set<LaneCommand["kind"]>([
 	"open",
 	"write",
 	"end-input",
+	"process-started",
 	"process-exited",
 	"ack",
 	"watch-transcript",

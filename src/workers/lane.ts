@@ -94,7 +94,7 @@ class Lane {
 	#obey(command: LaneCommand): void {
 		switch (command.kind) {
 			case "open":
-				this.#links.set(command.link, new Link(command.link, this.#outbox, this.#createDecoder));
+				this.#links.set(command.link, new Link(command.link, this.#outbox, this.#createDecoder, command.run));
 				this.#tokens.set(command.token, command.link);
 				return;
 			case "write":
@@ -103,8 +103,11 @@ class Lane {
 			case "end-input":
 				this.#links.get(command.link)?.endInput();
 				return;
+			case "process-started":
+				this.#links.get(command.link)?.processStarted(command.pid);
+				return;
 			case "process-exited":
-				this.#links.get(command.link)?.processExited();
+				this.#links.get(command.link)?.processExited(command.exit);
 				return;
 			case "ack":
 				this.#links.get(command.link)?.acknowledge(command.seq);

@@ -15,7 +15,7 @@ import type { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
 import type { AgyEvent } from "../shared/events.ts";
 import { EOF_AFTER_EXIT_MAX_MS, EOF_AFTER_EXIT_MS, HIGH_WATER_BYTES, LOW_WATER_BYTES } from "../shared/limits.ts";
-import type { LinkId, RejectReason } from "../shared/messages.ts";
+import type { LinkId, RejectReason, RunExit, RunSpec } from "../shared/messages.ts";
 import type { Outbox } from "./outbox.ts";
 
 export type PipeName = "stdin" | "stdout" | "stderr";
@@ -27,14 +27,26 @@ export type Decoder = {
 	end(): void;
 	watchTranscript?(path: string, afterStep: number): void;
 	unwatchTranscript?(): void;
+	started?(pid: number): void;
+	/** The process has ended and its output is read: `onEnd` once everything is reported. Without it that is so now. */
+	finish?(exit: RunExit, onEnd: () => void): void;
+	/** The link is dropped. */
+	close?(): void;
 };
 
-export type DecoderFactory = (sink: {
+export type DecoderSink = {
 	event(event: AgyEvent): void;
 	reject(reason: RejectReason, byteLength: number, sample: string): void;
 	/** Sends what did not come with a chunk. */
 	flush(): void;
-}) => Decoder;
+	/** So many bytes went into the events since, from elsewhere than stdout. */
+	taken(bytes: number): void;
+	/** Main does not keep up. */
+	readonly isPaused: boolean;
+	log(text: string): void;
+};
+
+export type DecoderFactory = (sink: DecoderSink, run: RunSpec | null) => Decoder;
 
 type Rejected = { count: number; byteLength: number; readonly reason: RejectReason; readonly sample: string };
 
@@ -53,19 +65,30 @@ export class Link {
 	#paused = false;
 	#state: "open" | "ended" | "closed" = "open";
 	#exitTimer: NodeJS.Timeout | undefined;
+	#exit: RunExit | null = null;
+	#isFinishing = false;
 	#lastReadMs = 0;
 	#bytesIn = 0;
 	#pauses = 0;
 	#rejectedLines = 0;
 
-	constructor(id: LinkId, outbox: Outbox, createDecoder: DecoderFactory) {
+	constructor(id: LinkId, outbox: Outbox, createDecoder: DecoderFactory, run: RunSpec | null = null) {
 		this.#id = id;
 		this.#outbox = outbox;
-		this.#decoder = createDecoder({
-			event: (event) => this.#report(event),
-			reject: (reason, byteLength, sample) => this.#noteRejected(reason, byteLength, sample),
-			flush: () => outbox.flush(),
-		});
+		const isPaused = () => this.#paused;
+		this.#decoder = createDecoder(
+			{
+				event: (event) => this.#report(event),
+				reject: (reason, byteLength, sample) => this.#noteRejected(reason, byteLength, sample),
+				flush: () => outbox.flush(),
+				taken: (bytes) => this.#endChunk(bytes),
+				get isPaused() {
+					return isPaused();
+				},
+				log: (text) => outbox.message({ kind: "log", level: "warn", text }),
+			},
+			run,
+		);
 		outbox.addLink(id);
 	}
 
@@ -102,7 +125,13 @@ export class Link {
 		this.#pipes.get("stdin")?.end();
 	}
 
-	processExited(): void {
+	processStarted(pid: number): void {
+		this.#decoder.started?.(pid);
+	}
+
+	processExited(exit: RunExit): void {
+		this.#exit = exit;
+		if (this.#openOutputs <= 0) this.#finish();
 		this.#endWhenQuiet(performance.now() + EOF_AFTER_EXIT_MAX_MS);
 	}
 
@@ -127,6 +156,7 @@ export class Link {
 		this.#state = "closed";
 		clearTimeout(this.#exitTimer);
 		this.unwatchTranscript();
+		this.#decoder.close?.();
 		for (const socket of this.#pipes.values()) socket.destroy();
 		this.#outbox.removeLink(this.#id);
 	}
@@ -224,6 +254,19 @@ export class Link {
 	#endOutput(): void {
 		if (--this.#openOutputs > 0 || this.#state !== "open") return;
 		clearTimeout(this.#exitTimer);
+		if (!this.#decoder.finish) this.#end();
+		else if (this.#exit !== null) this.#finish();
+	}
+
+	/** What the process left elsewhere than in its output is read too. */
+	#finish(): void {
+		if (this.#isFinishing || this.#exit === null || this.#state !== "open") return;
+		this.#isFinishing = true;
+		this.#decoder.finish?.(this.#exit, () => this.#end());
+	}
+
+	#end(): void {
+		if (this.#state !== "open") return;
 		this.#releaseTurnEnd();
 		this.#state = "ended";
 		this.#outbox.message({ kind: "output-ended", link: this.#id });

@@ -80,8 +80,8 @@ export class Outbox {
 		}
 		const events = ledger.batch.events;
 		const last = events.at(-1);
-		if (event.kind === "text" && last?.kind === "text" && last.step === event.step) {
-			events[events.length - 1] = { kind: "text", step: last.step, text: last.text + event.text };
+		if (event.kind === "text" && !event.replaces && last?.kind === "text" && last.step === event.step) {
+			events[events.length - 1] = { ...last, text: last.text + event.text };
 		} else {
 			events.push(event);
 		}

@@ -63,7 +63,8 @@ function fill(lane: Lane): LinkReceiver & { lost: number } {
 			receiver.lost++;
 		},
 	};
-	for (let link = 1; lane.linkCount < LINKS_PER_LANE; link++) lane.open(1_000_000 + link, `filler-${link}`, receiver);
+	for (let link = 1; lane.linkCount < LINKS_PER_LANE; link++)
+		lane.open(1_000_000 + link, `filler-${link}`, null, receiver);
 	return receiver;
 }
 

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { BinaryProbe } from "../../src/main/binary.ts";
 import { type Config, loadConfig } from "../../src/main/config.ts";
+import { streamJsonEngine } from "../../src/main/engines/stream-json.ts";
 import { JsonStore } from "../../src/main/json-store.ts";
 import { ProcessRegistry } from "../../src/main/processes/registry.ts";
 import { MIN_AGY_VERSION, PROBE_FRESH_MS, WARN_AGY_VERSION } from "../../src/shared/limits.ts";
@@ -44,7 +45,8 @@ function writeAgy(version: string, help = ""): string {
 
 const asked = () => readFileSync(folder.at("asked"), "utf8").trim().split("\n");
 
-const find = (bin: string | null, searchPath?: string) => probe.find(configOf(bin, searchPath));
+const find = (bin: string | null, searchPath?: string) =>
+	probe.find(configOf(bin, searchPath), streamJsonEngine.requires);
 
 describe("which agy", () => {
 	test("the one AGY_BIN names", async () => {
@@ -217,7 +219,7 @@ describe("the version", () => {
 
 describe("the flags", () => {
 	const HELP =
-		"Usage of agy:\\n  --input-format string\\n  --output-format string\\n  --add-dir value\\n  --model string\\n  --conversation string\\n";
+		"Usage of agy:\\n  --print string\\n  --input-format string\\n  --output-format string\\n  --add-dir value\\n  --model string\\n  --conversation string\\n";
 
 	test("that its help does not list are missing", async () => {
 		expect(await find(writeAgy("1.2.9", `${HELP}  --mode string\\n`))).toMatchObject({

@@ -122,6 +122,7 @@ function specOf(more: Partial<LinkSpec> = {}, profile: Partial<LinkSpec["profile
 		},
 		conversationId: null,
 		env: {},
+		run: null,
 		...more,
 	};
 }

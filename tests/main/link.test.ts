@@ -57,7 +57,7 @@ afterEach(() => {
 function open(conversationId: string | null = null): Promise<Link> {
 	const lane = {
 		socketPath: "/x.sock",
-		open: (_link: number, _token: string, given: LinkReceiver) => {
+		open: (_link: number, _token: string, _run: unknown, given: LinkReceiver) => {
 			receiver = given;
 		},
 		send: (command: LaneCommand) => commands.push(command),
@@ -71,6 +71,7 @@ function open(conversationId: string | null = null): Promise<Link> {
 			profile: { ...profile, mode: "default", missingFlags: [], extraArgs: [] },
 			conversationId,
 			env: {},
+			run: null,
 		},
 		7,
 		{ acquire: async () => lane } as unknown as LanePool,
@@ -307,7 +308,7 @@ test("a process that has gone is told to its lane, which says when all that it w
 	link.submit("prompt\n", consumer);
 	exit(EXIT.exit);
 	await pass();
-	expect(sent("process-exited")).toStrictEqual([{ kind: "process-exited", link: 7 }]);
+	expect(sent("process-exited")).toStrictEqual([{ kind: "process-exited", link: 7, exit: EXIT.exit }]);
 	events(text("last words"));
 	expect(consumer.ends).toStrictEqual([]);
 	endOutput();

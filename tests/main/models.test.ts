@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Binary } from "../../src/main/binary.ts";
 import { toCapabilities } from "../../src/main/capabilities.ts";
 import { type Config, loadConfig } from "../../src/main/config.ts";
+import { streamJsonEngine } from "../../src/main/engines/stream-json.ts";
 import { JsonStore } from "../../src/main/json-store.ts";
 import { Catalog, FALLBACK_ROWS, loadCatalog, ModelCache, parseModelRows } from "../../src/main/models.ts";
 import { ProcessRegistry } from "../../src/main/processes/registry.ts";
@@ -191,7 +192,11 @@ describe("the kept list", () => {
 
 	function refresh(script: string, config = configOf(), signal = new AbortController().signal) {
 		const path = writeScript(folder.at("agy"), `[ "$1" = models ] || exit 9\n${script}`);
-		const binary: Binary = { path, fingerprint: "f1", ...toCapabilities({ version: "1.2.9", flags: null }) };
+		const binary: Binary = {
+			path,
+			fingerprint: "f1",
+			...toCapabilities({ version: "1.2.9", flags: null }, streamJsonEngine.requires),
+		};
 		return new ModelCache(store, registry).refresh(binary, config, signal);
 	}
 

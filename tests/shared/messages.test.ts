@@ -72,10 +72,16 @@ const MESSAGES = {
 } satisfies ExampleOf<LaneMessage>;
 
 const COMMANDS = {
-	open: { kind: "open", link: 1, token: "5f2b" },
+	open: {
+		kind: "open",
+		link: 1,
+		token: "5f2b",
+		run: { conversationsDir: "/home/u/c", conversationId: null, prompt: "Hi", workspace: "/srv", startedAtMs: 1 },
+	},
+	"process-started": { kind: "process-started", link: 1, pid: 7 },
 	write: { kind: "write", link: 1, text: '{"event":"user","message":{"role":"user","content":"Hi"}}\n' },
 	"end-input": { kind: "end-input", link: 1 },
-	"process-exited": { kind: "process-exited", link: 1 },
+	"process-exited": { kind: "process-exited", link: 1, exit: { code: 0, signal: null } },
 	ack: { kind: "ack", link: 1, seq: 7 },
 	"watch-transcript": { kind: "watch-transcript", link: 1, path: "/home/u/transcript.jsonl", afterStep: 4 },
 	"unwatch-transcript": { kind: "unwatch-transcript", link: 1 },

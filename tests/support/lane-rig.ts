@@ -4,6 +4,7 @@ import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { loadConfig } from "../../src/main/config.ts";
 import { ConversationLocks } from "../../src/main/conversation-locks.ts";
+import type { Engine } from "../../src/main/engines/engine.ts";
 import { streamJsonEngine } from "../../src/main/engines/stream-json.ts";
 import { workerUrls } from "../../src/main/hub.ts";
 import { JsonStore } from "../../src/main/json-store.ts";
@@ -21,6 +22,12 @@ export type OpenOptions = {
 	readonly sessionId?: string | null;
 	readonly conversationId?: string | null;
 	readonly bin?: string;
+	/** Default: stream-json. */
+	readonly engine?: Engine;
+	/** What a one-shot engine is started with. */
+	readonly prompt?: string;
+	/** Flags that this agy is said not to have. */
+	readonly missingFlags?: readonly string[];
 };
 
 export class LaneRig {
@@ -73,7 +80,7 @@ export class LaneRig {
 
 	/** Opens a link and sends it a prompt. */
 	async ask(prompt: string, options: OpenOptions = {}): Promise<{ readonly link: Link; readonly heard: Listener }> {
-		const link = await this.open(options);
+		const link = await this.open({ ...options, prompt });
 		return { link, heard: submit(link, prompt) };
 	}
 
@@ -84,13 +91,15 @@ export class LaneRig {
 		await thread.terminate();
 	}
 
-	#spec({ scenario, sessionId = null, conversationId = null, bin }: OpenOptions): LinkSpec {
+	#spec(options: OpenOptions): LinkSpec {
+		const { scenario, sessionId = null, conversationId = null, bin, prompt = "", missingFlags = [] } = options;
+		const { engine = streamJsonEngine } = options;
 		const { env, workspace } = this.#sandbox;
 		const childEnv = { ...loadConfig(env).childEnv };
 		if (scenario !== undefined) childEnv.AGY_SIM_SCENARIO = this.#sandbox.scenarioSetting(scenario);
 		return {
 			sessionId,
-			engine: streamJsonEngine,
+			engine,
 			profile: {
 				bin: bin ?? (env.AGY_BIN as string),
 				cwd: workspace,
@@ -99,18 +108,20 @@ export class LaneRig {
 				mode: "default",
 				skipPermissions: true,
 				agent: null,
-				missingFlags: [],
+				missingFlags,
 				extraArgs: [],
 			},
 			conversationId,
 			env: childEnv,
+			run: engine.isOneShot ? { prompt, conversationsDir: this.#sandbox.conversationsDir } : null,
 		};
 	}
 }
 
 export function submit(link: Link, prompt: string): Listener {
 	const heard = new Listener();
-	link.submit(streamJsonEngine.encodePrompt(streamJsonEngine.payload(prompt)), heard);
+	const { engine } = link.spec;
+	link.submit(engine.encodePrompt(engine.payload(prompt)), heard);
 	return heard;
 }
 

@@ -266,7 +266,11 @@ export class ProviderStage {
 		this.sessionId = `s${++this.#sessionCount}`;
 		this.messages = [];
 		this.cwd = "/srv/demo";
-		this.binary = { path: "/opt/agy", fingerprint: "", ...toCapabilities({ version: "1.2.9", flags: null }) };
+		this.binary = {
+			path: "/opt/agy",
+			fingerprint: "",
+			...toCapabilities({ version: "1.2.9", flags: null }, streamJsonEngine.requires),
+		};
 		this.behave = (link, prompt) => link.answer(prompt);
 		this.onAcquire = () => {};
 		this.stageAgent = async (systemPrompt) => {

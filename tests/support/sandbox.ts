@@ -46,6 +46,8 @@ export class Sandbox {
 	readonly workspace = join(this.path, "work");
 	readonly tempDir = join(this.path, "tmp");
 	readonly simHome = join(this.path, "sim");
+	/** Where the simulated agy keeps its databases. */
+	readonly conversationsDir = join(this.simHome, "antigravity-cli", "conversations");
 	/** Sessions of pi. */
 	readonly sessionDir = join(this.path, "sessions");
 	readonly env: Record<string, string>;

@@ -130,7 +130,26 @@ export const anyMessage: fc.Arbitrary<LaneMessage> = fc.oneof(
 );
 
 export const anyCommand: fc.Arbitrary<LaneCommand> = fc.oneof(
-	record({ kind: fc.constant("open" as const), link: anyLink, token: anyText }),
+	record({
+		kind: fc.constant("open" as const),
+		link: anyLink,
+		token: anyText,
+		run: fc.option(
+			record({
+				conversationsDir: anyText,
+				conversationId: fc.option(anyText),
+				prompt: anyText,
+				workspace: anyText,
+				startedAtMs: fc.nat(),
+			}),
+		),
+	}),
+	record({ kind: fc.constant("process-started" as const), link: anyLink, pid: fc.nat() }),
+	record({
+		kind: fc.constant("process-exited" as const),
+		link: anyLink,
+		exit: record({ code: fc.option(fc.nat()), signal: fc.option(anyText) }),
+	}),
 	record({ kind: fc.constant("write" as const), link: anyLink, text: anyText }),
 	record({
 		kind: fc.constantFrom("end-input" as const, "unwatch-transcript" as const, "drop" as const),

@@ -44,6 +44,7 @@ export class TurnStage {
 				inactivityTimeoutMin: 5,
 				turnTimeoutMin: 20,
 				usageBefore: null,
+				takesFollowUps: true,
 				transcriptPath: (conversationId) => `/brain/${conversationId}.jsonl`,
 				onEnd: (end) => this.ends.push(end),
 				onConversation: (conversationId) => this.conversations.push(conversationId),

@@ -91,6 +91,7 @@ const stderr = () =>
 const ended = () => kinds().includes("output-ended");
 
 const RESULT = toLine(resultLine({ response: "Hi." }));
+const EXIT = { code: 0, signal: null };
 const DELTA = toLine(deltaLine(1, "Hi."));
 
 describe("a turn's end", () => {
@@ -189,7 +190,7 @@ describe("the end of the output", () => {
 
 	test("of a process that is gone is told though something it started holds the pipes", async () => {
 		const [stdout, stderrPipe] = [await attach("stdout"), await attach("stderr")];
-		link.processExited();
+		link.processExited(EXIT);
 		stdout.write(DELTA + DELTA.trimEnd());
 		await until("the end", ended);
 		expect(text()).toBe("Hi.Hi.");
@@ -205,7 +206,7 @@ describe("the end of the output", () => {
 		stdout.on("error", () => {}); // It is cut off.
 		const chatter = setInterval(() => stdout.write(DELTA), EOF_AFTER_EXIT_MS / 10);
 		try {
-			link.processExited();
+			link.processExited(EXIT);
 			await until("the end", ended);
 		} finally {
 			clearInterval(chatter);
@@ -219,10 +220,10 @@ describe("the end of the output", () => {
 		stdout.write(line.repeat(lineCount));
 		await until("the pause", () => link.stats.paused);
 		vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-		link.processExited();
+		link.processExited(EXIT);
 		vi.advanceTimersByTime(2 * EOF_AFTER_EXIT_MAX_MS);
 		vi.useRealTimers();
-		link.processExited(); // The timer from before was a false one.
+		link.processExited(EXIT); // The timer from before was a false one.
 		expect(ended()).toBe(false);
 		await until("everything", () => {
 			outbox.flush();
@@ -236,7 +237,7 @@ describe("the end of the output", () => {
 
 	test("of a process whose pipes never came is told", async () => {
 		await attach("stdout");
-		link.processExited();
+		link.processExited(EXIT);
 		await until("the end", ended);
 	});
 

@@ -31,10 +31,14 @@ export type Engine = {
 	/** Conversations are bound per engine and never cross over. */
 	readonly id: string;
 	readonly laneKind: LaneKind;
-	/** The argument list; `conversationId` resumes. */
-	args(profile: Profile, conversationId: string | null): readonly string[];
+	/** What agy has to offer. */
+	readonly requires: { readonly version: string; readonly flags: readonly string[] };
+	/** A process takes one prompt, as an argument, and is followed through the database that it writes. */
+	readonly isOneShot: boolean;
+	/** The argument list; `conversationId` resumes. `prompt` is "" unless the engine is one-shot. */
+	args(profile: Profile, conversationId: string | null, prompt: string): readonly string[];
 	payload(prompt: string): PromptPayload;
-	/** What is written to stdin for a turn. */
+	/** What is written to stdin for a turn, or given as an argument. */
 	encodePrompt(payload: PromptPayload): string;
 	/** The payload a hook returned in place of ours, or null when it is none. */
 	parsePayload(value: unknown): PromptPayload | null;

@@ -1,11 +1,16 @@
 /** The default engine: one persistent agy process per session that takes and prints NDJSON (docs/protocols/agy-stream-json.md). */
 
-import { PRINT_TIMEOUT } from "../../shared/limits.ts";
+import { MIN_AGY_VERSION, PRINT_TIMEOUT } from "../../shared/limits.ts";
 import type { Engine, Profile, PromptPayload } from "./engine.ts";
 
 export const streamJsonEngine: Engine = {
 	id: "stream-json",
 	laneKind: "decode",
+	requires: {
+		version: MIN_AGY_VERSION,
+		flags: ["input-format", "output-format", "add-dir", "model", "conversation"],
+	},
+	isOneShot: false,
 	args,
 	payload: (prompt) => ({ event: "user", message: { role: "user", content: prompt } }),
 	encodePrompt: (payload) => `${JSON.stringify(payload)}\n`,

@@ -181,7 +181,8 @@ function toUsage(value: unknown): TokenUsage | null {
 	};
 }
 
-function toArgs(value: unknown): JsonObject {
+/** A call's arguments, from a value or from its JSON text; what is no object gives none. Nesting is cut. */
+export function toArgs(value: unknown): JsonObject {
 	const parsed = typeof value === "string" ? parseJson(value) : value;
 	return toShallow(fields(parsed) ?? {}) as JsonObject;
 }

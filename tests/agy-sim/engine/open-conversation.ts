@@ -80,7 +80,8 @@ function readRecord(home: Home, id: string): ConversationRecord | undefined {
 }
 
 function claimRecord(home: Home, workspace: string, fixedId: string | undefined): ConversationRecord {
-	for (let number = readdirSync(home.conversationsPath).length + 1; ; number++) {
+	const known = readdirSync(home.conversationsPath).filter((name) => name.endsWith(".json")); // and not the databases
+	for (let number = known.length + 1; ; number++) {
 		const counted = `c0ffee00-0000-4000-8000-${number.toString(16).padStart(12, "0")}`;
 		const record = newRecord(fixedId ?? counted, workspace);
 		const flag = fixedId === undefined ? "wx" : "w";

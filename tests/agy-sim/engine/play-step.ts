@@ -1,6 +1,7 @@
 /** Hands each step of a script to the file that knows its kind. */
 import type { Step } from "../scenario/step.ts";
 import { failApi } from "./steps/api-failure.ts";
+import { playDatabaseStep } from "./steps/database-steps.ts";
 import { runHookStep } from "./steps/hook-run.ts";
 import { callMcp } from "./steps/mcp-call.ts";
 import { printEvent, printRaw, printStderr, sendPlainStep, writeTranscript } from "./steps/plain-steps.ts";
@@ -51,5 +52,17 @@ export function playStep(run: TurnRun, step: Step): Promise<StepOutcome> {
 			return failApi(run, step);
 		case "transcript":
 			return writeTranscript(run, step);
+		case "row":
+		case "sql":
+		case "begin":
+		case "commit":
+		case "rollback":
+		case "rewind":
+		case "fork":
+		case "recreate":
+		case "finish-tool":
+		case "neighbour":
+		case "last-conversations":
+			return playDatabaseStep(run, step);
 	}
 }

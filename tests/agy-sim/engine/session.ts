@@ -3,6 +3,7 @@
  */
 import type { JsonSchema } from "../command-line/answer-schema.ts";
 import type { RunOptions } from "../command-line/command.ts";
+import type { Recorder } from "../database/recorder.ts";
 import type { Hooks } from "../integrations/hooks.ts";
 import type { McpServers } from "../integrations/mcp-servers.ts";
 import type { StdinLines } from "../wire/stdin-lines.ts";
@@ -16,6 +17,8 @@ export type Session = {
 	readonly options: RunOptions;
 	readonly reporter: Reporter;
 	readonly conversation: Conversation;
+	/** Writes the conversation database; absent unless the scenario or the environment wants one. */
+	readonly database: Recorder | undefined;
 	/** Whether a system_message step is due in the turn that begins: usually only in the first after a resume. */
 	readonly takeSystemMessage: () => boolean;
 	/** Prints init; only the first call does. */

@@ -46,6 +46,10 @@ export async function startSession(simulation: Simulation, options: RunOptions):
 		return failToStart(simulation, reporter, error);
 	}
 	simulation.log(`${resumed ? "Streaming" : "Created"} conversation ${conversation.id}`);
+	const hasDatabase = simulation.settings.database ?? scenario.database !== undefined;
+	const database = hasDatabase
+		? await (await import("../database/open-recorder.ts")).openRecorder(simulation, conversation, options)
+		: undefined;
 	if (options.mode === "plan" && !options.slashCommands) {
 		await simulation.writeStderr("warning: --mode plan has no effect while slash command expansion is disabled.");
 	}
@@ -62,6 +66,7 @@ export async function startSession(simulation: Simulation, options: RunOptions):
 		options,
 		reporter,
 		conversation,
+		database,
 		takeSystemMessage: () => {
 			const isDue = behaviour.systemMessage === "on-resume" ? resumed && isFirstTurn : true;
 			isFirstTurn = false;

@@ -2,6 +2,7 @@
  * One turn while it runs: what its steps have said, used and failed at so far. Steps print through it, so that indices,
  * figures and the transcript stay right whatever the script does.
  */
+import type { StepDetail } from "../database/recorder.ts";
 import { Pace } from "../process/pace.ts";
 import type { DeniedAction, StepFields } from "../wire/envelopes.ts";
 import { addUsage, modelCallUsage, NO_USAGE, type Usage, type UsageFigures } from "../wire/usage.ts";
@@ -51,9 +52,11 @@ export class TurnRun {
 		return this.session.conversation.takeStepIndex();
 	}
 
-	async step(fields: StepFields): Promise<void> {
+	/** The database knows of a step before the stream does. */
+	async step(fields: StepFields, detail: StepDetail = {}): Promise<void> {
 		this.signal.throwIfAborted();
 		if (fields.durationSeconds !== undefined) this.session.conversation.addSeconds(fields.durationSeconds);
+		await this.session.database?.onStep(fields, detail);
 		await this.session.reporter.step(this.session.conversation.id, fields);
 	}
 

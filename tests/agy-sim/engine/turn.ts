@@ -2,13 +2,16 @@
  * One turn from prompt to result: the frame (user_input first, result last) around the steps of the script.
  * Story: 1. a dropped or dead conversation ends it before it begins; 2. frame and steps play; 3. a stop from outside or a
  * step's own ending cuts them short; 4. exactly one result follows, unless the script says otherwise.
+ * What the script has before and after all this shows in no stream.
  */
+import type { RecordedTool } from "../database/tool-rows.ts";
 import type { Step } from "../scenario/step.ts";
 import { hang } from "./hang.ts";
 import { pickTurn } from "./pick-turn.ts";
 import { runPlan } from "./plan-mode.ts";
 import { playStep } from "./play-step.ts";
 import type { Session } from "./session.ts";
+import { toRecordedTool } from "./steps/tool.ts";
 import { endDropped, endStopped, endTurn, type TurnEnd } from "./turn-end.ts";
 import { TurnRun } from "./turn-run.ts";
 import { TurnStop } from "./turn-stop.ts";
@@ -23,7 +26,10 @@ export async function runTurn(session: Session, prompt: string, signal: AbortSig
 	const script = pickTurn(scenario.turns, prompt, conversation.record.turnsBegun);
 	const wasDead = conversation.record.dead;
 	conversation.beginTurn(behaviour.stepIndex === "resets");
+	let end: TurnEnd | undefined;
 	try {
+		await playAll(run, script.before ?? []);
+		await session.database?.beginTurn(prompt, conversation.record.turnsBegun, signal);
 		if (script.userInput !== false) await sendUserInput(run);
 		if (wasDead) await hang(signal);
 		const limit = behaviour.promptLimitBytes;
@@ -32,10 +38,14 @@ export async function runTurn(session: Session, prompt: string, signal: AbortSig
 		if (behaviour.sendsCheckpoint && conversation.record.numTurns === 0) {
 			await playStep(run, { kind: "step", stepType: "checkpoint", usage: CHECKPOINT_USAGE, durationSeconds: 0.5 });
 		}
-		return await endTurn(run, script.result ?? {});
+		if (run.failure === undefined) await session.database?.endTurn();
+		end = await endTurn(run, script.result ?? {});
+		await playAll(run, script.after ?? []);
+		return end;
 	} catch (error) {
-		if (error instanceof TurnStop) return await endStopped(run, error);
-		throw error;
+		if (!(error instanceof TurnStop)) throw error;
+		await session.database?.stopTurn();
+		return end ?? (await endStopped(run, error));
 	}
 }
 
@@ -52,7 +62,19 @@ async function playSteps(run: TurnRun, steps: readonly Step[]): Promise<void> {
 		await playStep(run, { kind: "step", stepType: "system_message", durationSeconds: 0.000151 });
 	}
 	if ((await runPlan(run)) === "end-turn") return;
-	for (const step of steps) {
+	for (const [position, step] of steps.entries()) {
+		run.session.database?.plan(announcedTools(run, steps.slice(position + 1)));
 		if ((await playStep(run, step)) === "end-turn") return;
 	}
+}
+
+async function playAll(run: TurnRun, steps: readonly Step[]): Promise<void> {
+	for (const step of steps) await playStep(run, step);
+}
+
+/** The tools that come next: the database has them in the answer before, as the model declares them. */
+function announcedTools(run: TurnRun, steps: readonly Step[]): readonly RecordedTool[] {
+	const next = steps.find(({ kind }) => kind !== "touch" && kind !== "wait");
+	const scripts = next?.kind === "tool" ? [next] : next?.kind === "parallel" ? next.tools : [];
+	return scripts.filter(({ end }) => end !== "rejected").map((script) => toRecordedTool(run.fill(script)));
 }

@@ -16,6 +16,8 @@ export type Settings = {
 	readonly tokensPerSecond: number | undefined;
 	/** Every write to stdout is cut into pieces of this many bytes; 0 is one write a line. */
 	readonly chunkBytes: number;
+	/** Whether the conversation database is written; undefined leaves the choice to the scenario. */
+	readonly database: boolean | undefined;
 };
 
 class SettingsError extends Error {}
@@ -27,6 +29,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
 		version: env.AGY_SIM_VERSION || undefined,
 		tokensPerSecond: readNumber(env, "AGY_SIM_TOKENS_PER_SECOND"),
 		chunkBytes: readNumber(env, "AGY_SIM_CHUNK_BYTES") ?? 0,
+		database: readSwitch(env, "AGY_SIM_DATABASE"),
 	};
 }
 
@@ -36,4 +39,11 @@ function readNumber(env: NodeJS.ProcessEnv, name: string): number | undefined {
 	const value = Number(text);
 	if (!Number.isFinite(value) || value < 0) throw new SettingsError(`${name} must be a number >= 0, not "${text}"`);
 	return value;
+}
+
+function readSwitch(env: NodeJS.ProcessEnv, name: string): boolean | undefined {
+	const text = env[name];
+	if (!text) return undefined;
+	if (text !== "on" && text !== "off") throw new SettingsError(`${name} must be on or off, not "${text}"`);
+	return text === "on";
 }

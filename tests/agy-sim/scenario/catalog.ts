@@ -18,6 +18,7 @@ const FAMILIES: readonly (() => Promise<ScenarioFamily>)[] = [
 	async () => (await import("../scenarios/verdicts.ts")).VERDICTS,
 	async () => (await import("../scenarios/framing.ts")).FRAMING,
 	async () => (await import("../scenarios/integrations.ts")).INTEGRATIONS,
+	async () => (await import("../scenarios/database.ts")).DATABASE_FAULTS,
 ];
 
 export async function findBuiltIn(name: string): Promise<BuiltIn | undefined> {

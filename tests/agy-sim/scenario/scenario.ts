@@ -3,6 +3,7 @@
  * checked by the shape (see load.ts); both are the same thing.
  */
 import { BEHAVIOUR } from "./behaviour.ts";
+import { DATABASE } from "./database.ts";
 import { amount, anyObject, anything, count, flag, type Infer, list, oneOf, pattern, record, text } from "./shape.ts";
 import { STEP_SHAPE, USAGE } from "./step.ts";
 
@@ -74,6 +75,9 @@ const TURN = record(
 		match: pattern,
 		/** False: the user_input step is not sent. */
 		userInput: flag,
+		/** Steps before the frame of the turn begins, and after its result. */
+		before: list(STEP_SHAPE),
+		after: list(STEP_SHAPE),
 		result: RESULT,
 	},
 );
@@ -100,6 +104,8 @@ export const SCENARIO = record(
 		mcpConnectMs: count,
 		/** What `-p /usage` reports. */
 		usage: anyObject,
+		/** Writes the conversation database; without it there is none, unless $AGY_SIM_DATABASE is on. */
+		database: DATABASE,
 	},
 );
 

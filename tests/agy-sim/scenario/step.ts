@@ -2,6 +2,7 @@
  * The steps a turn script is made of. Each kind is a shape, so this file is both the format of scenario files and the types
  * the engine works with. Strings may hold placeholders such as {{prompt}} or {{workspace}} (see placeholders.ts).
  */
+import { ANSWER_ROW, DATABASE_STEPS, TOOL_ROW } from "./database.ts";
 import { amount, anyObject, anything, count, flag, type Infer, list, oneOf, record, text, variant } from "./shape.ts";
 
 export const USAGE = record(
@@ -28,6 +29,7 @@ const TEXT = record(
 		cumulative: flag,
 		usage: USAGE,
 		durationSeconds: amount,
+		database: ANSWER_ROW,
 	},
 );
 
@@ -35,7 +37,7 @@ const TEXT = record(
 const STEADY = record({ deltas: count, deltaBytes: count }, { deltasPerSecond: amount });
 
 /** A model call without text: one DONE frame with usage. */
-const THINK = record({}, { usage: USAGE, durationSeconds: amount });
+const THINK = record({}, { usage: USAGE, durationSeconds: amount, database: ANSWER_ROW });
 
 /** A file the tool writes for real. */
 const WRITES = record({ path: text }, { in: oneOf("workspace", "brain"), text, base64: text });
@@ -59,6 +61,7 @@ const TOOL_FIELDS = {
 	afterDenial: oneOf("end-turn", "go-on"),
 	writes: WRITES,
 	durationSeconds: amount,
+	database: TOOL_ROW,
 } as const;
 
 const TOOL = record({ name: text }, TOOL_FIELDS);
@@ -95,6 +98,8 @@ const SUBAGENT = record(
 		flat: flag,
 		/** Never reports back. */
 		silent: flag,
+		/** What the sub-agent answers in its own database. */
+		answer: text,
 	},
 );
 
@@ -145,6 +150,8 @@ const API_FAILURE = record(
 		shortError: text,
 		exits: flag,
 		retriesUntilTimeout: flag,
+		/** In the database every attempt is a row of its own (default), or the first row is rewritten. */
+		rows: oneOf("repeat", "rewrite"),
 	},
 );
 
@@ -171,6 +178,7 @@ export const STEP_SHAPE = variant({
 	hook: HOOK,
 	"api-failure": API_FAILURE,
 	transcript: TRANSCRIPT,
+	...DATABASE_STEPS,
 });
 
 export type Step = Infer<typeof STEP_SHAPE>;

@@ -61,12 +61,12 @@ describe("the arguments", () => {
 			[...HEAD, "--conversation", "c1", "--disable-slash-commands", ...TAIL, "--sandbox", "--print-timeout", "1h"],
 		],
 	])("%s", (_name, more, conversationId, args) => {
-		expect(streamJsonEngine.args({ ...PROFILE, ...more }, conversationId)).toStrictEqual(args);
+		expect(streamJsonEngine.args({ ...PROFILE, ...more }, conversationId, "")).toStrictEqual(args);
 	});
 
 	test("never hold a prompt flag, which would swallow the next one", () => {
 		for (const mode of ["default", "accept-edits", "plan"] as const) {
-			const args = streamJsonEngine.args({ ...PROFILE, mode, skipPermissions: true, agent: "a" }, "c");
+			const args = streamJsonEngine.args({ ...PROFILE, mode, skipPermissions: true, agent: "a" }, "c", "");
 			expect(args.filter((arg) => ["-p", "--print", "--prompt", "-c", "--continue"].includes(arg))).toStrictEqual([]);
 		}
 	});

@@ -10,7 +10,7 @@ import { deltaLine, toLine } from "../../support/agy-lines.ts";
 import { Dice, mutantLine } from "../../support/mutant-lines.ts";
 
 /** For a longer run, or for another one; a failure names both. */
-const LINE_COUNT = Number(process.env.PI_AGY_FUZZ_LINES ?? 200_000);
+const LINE_COUNT = Number(process.env.PI_AGY_FUZZ_LINES ?? 100_000);
 const SEED = Number(process.env.PI_AGY_FUZZ_SEED ?? 20_260_730);
 
 /** Small, so that swollen lines are above it. */

@@ -20,6 +20,7 @@ export async function sayText(run: TurnRun, step: StepOf<"text">): Promise<StepO
 
 	const frame = { stepIndex: run.takeStepIndex(), stepType: "agent_response" };
 	const key = step.field ?? "text_delta";
+	if (step.database !== undefined) await run.session.database?.beginAnswer(frame.stepIndex, step.database);
 	let saidBefore = "";
 	const textOf = (piece: string) => {
 		saidBefore += piece;
@@ -29,19 +30,22 @@ export async function sayText(run: TurnRun, step: StepOf<"text">): Promise<StepO
 	const answerIndex = run.answers.length;
 	for (const [position, piece] of pieces.entries()) {
 		if (position === step.pauseAfter) await pause(run, step);
-		await run.step({ ...frame, state: "ACTIVE", text: textOf(piece) });
+		const text = textOf(piece);
+		await run.step({ ...frame, state: "ACTIVE", text }, { text: saidBefore });
 		if (isAnswer) run.answers[answerIndex] = saidBefore; // kept when the turn is stopped half-way
 		await run.pace.afterText(piece, run.signal);
 	}
+	if (step.pauseAfter !== undefined && step.pauseAfter === pieces.length) await pause(run, step);
 	if (isAnswer) run.answers[answerIndex] = answer;
 	if (finish === "none") return "go-on";
-	await run.step({
+	const done = {
 		...frame,
 		state: "DONE",
 		text: last === undefined ? undefined : textOf(last),
 		durationSeconds: step.durationSeconds ?? AGENT_SECONDS,
 		usage: run.spendModelCall(answer, step.usage),
-	});
+	};
+	await run.step(done, { text: answer });
 	run.transcribe(frame.stepIndex, { source: "MODEL", type: "PLANNER_RESPONSE", content: answer });
 	return "go-on";
 }
@@ -65,8 +69,10 @@ export async function saySteady(run: TurnRun, step: StepOf<"steady">): Promise<S
 }
 
 export async function think(run: TurnRun, step: StepOf<"think">): Promise<StepOutcome> {
+	const stepIndex = run.takeStepIndex();
+	if (step.database !== undefined) await run.session.database?.beginAnswer(stepIndex, step.database);
 	await run.step({
-		stepIndex: run.takeStepIndex(),
+		stepIndex,
 		state: "DONE",
 		stepType: "agent_response",
 		durationSeconds: step.durationSeconds ?? AGENT_SECONDS,

@@ -4,6 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import type { RecordedTool } from "../../database/tool-rows.ts";
 import { brainPath } from "../../process/home.ts";
 import type { FileToWrite, StepOf, ToolScript } from "../../scenario/step.ts";
 import type { StepFields, ToolInfo } from "../../wire/envelopes.ts";
@@ -48,6 +49,7 @@ export async function beginTool(run: TurnRun, script: ToolScript): Promise<ToolC
 	const parameters = sortKeys(tool.parameters ?? {});
 	const refusal = await findRefusal(run, tool, stepIndex, parameters);
 	const frame = { stepIndex, stepType: "tool", toolName: tool.name };
+	await run.session.database?.beginTool(stepIndex, toRecordedTool(tool));
 	const actives = refusal === undefined ? (tool.active ?? 1) : 0;
 	for (let shown = 0; shown < actives; shown++) {
 		await run.step({ ...frame, state: "ACTIVE", toolInfo: { name: tool.name, parameters } });
@@ -55,10 +57,25 @@ export async function beginTool(run: TurnRun, script: ToolScript): Promise<ToolC
 	return { tool, frame, parameters, refusal };
 }
 
+/** A call as the database has it, from a script whose placeholders are filled in. */
+export function toRecordedTool(tool: ToolScript): RecordedTool {
+	const parameters = sortKeys(tool.parameters ?? {});
+	return {
+		name: tool.name,
+		parameters,
+		arguments: sortKeys(tool.arguments ?? parameters),
+		script: tool.database ?? {},
+		permission: { action: actionOf(tool.name).action, target: targetOf(tool.name, parameters) },
+	};
+}
+
 export async function endTool(run: TurnRun, call: ToolCall): Promise<StepOutcome> {
 	const { tool, frame, parameters, refusal } = call;
 	if (refusal !== undefined) return endRefused(run, call, refusal);
-	if (tool.end === "open") return "go-on";
+	if (tool.end === "open") {
+		await run.session.database?.endTool(frame.stepIndex, { kind: "open" });
+		return "go-on";
+	}
 	if (tool.writes !== undefined) writeToolFile(run, tool.writes);
 
 	const durationSeconds = tool.durationSeconds ?? TOOL_SECONDS;
@@ -66,10 +83,12 @@ export async function endTool(run: TurnRun, call: ToolCall): Promise<StepOutcome
 	if (tool.end === "error") {
 		run.lastToolError = message;
 		const toolInfo = { name: tool.name, parameters, error: { type: "TOOL_ERROR", message } };
+		await run.session.database?.endTool(frame.stepIndex, { kind: "error", message, isDenial: false });
 		await run.step({ ...frame, state: "ERROR", durationSeconds, toolInfo });
 		return "go-on";
 	}
 	const output = outputOf(tool);
+	await run.session.database?.endTool(frame.stepIndex, { kind: "done", output });
 	const isBeside = run.session.simulation.behaviour.toolOutput === "step";
 	const toolInfo = { name: tool.name, parameters, output: isBeside ? undefined : output };
 	await run.step({ ...frame, state: "DONE", durationSeconds, toolInfo, output: isBeside ? output : undefined });
@@ -83,6 +102,7 @@ async function endRefused(
 	{ tool, frame, parameters }: ToolCall,
 	refusal: { readonly message: string; readonly isDenial: boolean },
 ): Promise<StepOutcome> {
+	await run.session.database?.endTool(frame.stepIndex, { kind: "error", ...refusal });
 	const isShownAsDone = refusal.isDenial && run.session.simulation.behaviour.deniedTool === "DONE";
 	const error = isShownAsDone ? undefined : { type: "TOOL_ERROR", message: refusal.message };
 	await run.step({
