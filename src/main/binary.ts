@@ -9,7 +9,7 @@ import { isAbsolute, join, resolve } from "node:path";
 import { AgyError } from "../shared/errors.ts";
 import type { JsonObject } from "../shared/events.ts";
 import { PROBE_FRESH_MS, PROBE_MAX_BYTES, PROBE_TIMEOUT_MS } from "../shared/limits.ts";
-import { type Capabilities, type Findings, parseFlags, toCapabilities } from "./capabilities.ts";
+import { type Capabilities, type Findings, parseFlags, parsePrintTimeout, toCapabilities } from "./capabilities.ts";
 import type { Config } from "./config.ts";
 import type { Engine } from "./engines/engine.ts";
 import type { JsonStore } from "./json-store.ts";
@@ -74,8 +74,9 @@ export class BinaryProbe {
 			);
 		const version = toVersion(path, await run("--version"));
 		const help = await run("--help");
-		const flags = help.ok ? parseFlags(`${help.stdout}\n${help.stderr}`) : null;
-		const probe = { version, flags, fingerprint, probedAtMs: Date.now() };
+		const text = help.ok ? `${help.stdout}\n${help.stderr}` : "";
+		const findings = { version, flags: parseFlags(text), printTimeout: parsePrintTimeout(text) };
+		const probe = { ...findings, fingerprint, probedAtMs: Date.now() };
 		await this.#store
 			.update((file) => ({ ...file, version: 1, binaries: { ...(file.binaries as JsonObject), [path]: probe } }))
 			.catch(this.#onError);
@@ -89,9 +90,15 @@ function isFresh(probe: Probe, fingerprint: string): boolean {
 }
 
 function toProbe(value: unknown): Probe | null {
-	const { version, flags, fingerprint, probedAtMs } = (value ?? {}) as Partial<Probe>;
+	const { version, flags, printTimeout, fingerprint, probedAtMs } = (value ?? {}) as Partial<Probe>;
 	if (typeof version !== "string" || typeof fingerprint !== "string" || typeof probedAtMs !== "number") return null;
-	return { version, flags: Array.isArray(flags) ? flags : null, fingerprint, probedAtMs };
+	return {
+		version,
+		flags: Array.isArray(flags) ? flags : null,
+		printTimeout: typeof printTimeout === "string" ? printTimeout : null,
+		fingerprint,
+		probedAtMs,
+	};
 }
 
 /** Throws what keeps this program from being used as agy. */

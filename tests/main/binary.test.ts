@@ -255,3 +255,38 @@ describe("the flags", () => {
 		});
 	});
 });
+
+describe("agy's own time limit for a turn", () => {
+	const help = (line: string) =>
+		`--print string\\n  --input-format --output-format --add-dir --model --conversation\\n${line}`;
+
+	test.each([
+		["is unlimited from 1.2.6 on", "1.2.6", "", false, null],
+		["is 5 minutes before", "1.2.5", "", true, null],
+		[
+			"is what its help says",
+			"1.2.9",
+			help("  -print-timeout duration\\n    \\tHow long (default 5m0s)\\n"),
+			true,
+			"5m0s",
+		],
+		[
+			"is what its help says on one line",
+			"1.2.5",
+			help("      --print-timeout duration   Limit (default 0s)\\n"),
+			false,
+			"0s",
+		],
+	])("%s: agy %s", async (_name, version, text, limitsTurns, printTimeout) => {
+		const found = await find(writeAgy(version, text));
+		expect(found).toMatchObject({ limitsTurns, printTimeout, warning: null });
+		probe = openProbe();
+		expect(await find(found.path)).toMatchObject({ limitsTurns, printTimeout });
+	});
+
+	test("that cannot be set is warned about", async () => {
+		expect(await find(writeAgy("1.2.5", help("  -mode string\\n")))).toMatchObject({
+			warning: "agy 1.2.5 ends a turn by itself after 5m, and has no --print-timeout. Run `agy update`.",
+		});
+	});
+});

@@ -195,7 +195,7 @@ describe("the kept list", () => {
 		const binary: Binary = {
 			path,
 			fingerprint: "f1",
-			...toCapabilities({ version: "1.2.9", flags: null }, streamJsonEngine.requires),
+			...toCapabilities({ version: "1.2.9", flags: null, printTimeout: null }, streamJsonEngine.requires),
 		};
 		return new ModelCache(store, registry).refresh(binary, config, signal);
 	}

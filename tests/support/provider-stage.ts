@@ -269,7 +269,7 @@ export class ProviderStage {
 		this.binary = {
 			path: "/opt/agy",
 			fingerprint: "",
-			...toCapabilities({ version: "1.2.9", flags: null }, streamJsonEngine.requires),
+			...toCapabilities({ version: "1.2.9", flags: null, printTimeout: null }, streamJsonEngine.requires),
 		};
 		this.behave = (link, prompt) => link.answer(prompt);
 		this.onAcquire = () => {};
