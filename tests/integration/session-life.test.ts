@@ -8,7 +8,7 @@ import { Sandbox } from "../support/sandbox.ts";
 import { answer, textOf } from "../support/transcript.ts";
 
 const SESSION_COMMANDS = join(import.meta.dirname, "..", "support", "session-commands.ts");
-const CYCLES = 6;
+const CYCLES = 4;
 
 type State = { readonly sessionId: string; readonly sessionFile: string };
 

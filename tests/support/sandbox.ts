@@ -10,6 +10,7 @@ import {
 	readFileSync,
 	realpathSync,
 	rmSync,
+	statSync,
 	symlinkSync,
 	writeFileSync,
 } from "node:fs";
@@ -19,6 +20,8 @@ import { until } from "./condition.ts";
 import { isRunning, killQuietly, type ProcessRow, processesWithVariable } from "./process-table.ts";
 
 export const REPOSITORY = join(import.meta.dirname, "..", "..");
+/** What the simulator says without a setting. */
+const SIMULATED_VERSION = "1.2.17";
 const AGY_PATH = join(REPOSITORY, "tests", "agy-sim", "agy");
 
 /** Whole scenarios are checked by the simulator itself when it reads them. */
@@ -108,6 +111,17 @@ export class Sandbox {
 		const rows = ids.map((slug) => ({ slug, name: slug }));
 		const cache = { version: 1, bin: this.env.AGY_BIN, fetchedAtMs: Date.now(), rows, ...more };
 		this.write("agent/pi-agy/models-cache.json", JSON.stringify(cache));
+		this.#seedProbe();
+	}
+
+	/** And what it can do, where it is the simulator as it comes: asking costs two starts of it for each pi. */
+	#seedProbe(): void {
+		const { AGY_BIN: bin = "", AGY_SIM_VERSION } = this.env;
+		if (bin !== AGY_PATH || AGY_SIM_VERSION !== undefined) return;
+		const { ino, size, mtimeMs } = statSync(bin);
+		const fingerprint = `${ino}:${size}:${mtimeMs}`;
+		const probe = { version: SIMULATED_VERSION, flags: null, printTimeout: null, fingerprint, probedAtMs: Date.now() };
+		this.write("agent/pi-agy/binaries.json", JSON.stringify({ version: 1, binaries: { [bin]: probe } }));
 	}
 
 	openGate(name: string): void {
