@@ -31,8 +31,8 @@ export function formatCase(name: string, result: CaseResult): string {
 export function formatVerdict({ key, entry, ratio, bound, passed }: Verdict): string {
 	const isStarved = bound !== (entry.atLeast ?? entry.atMost);
 	const limit = `${entry.atMost === undefined ? "at least" : "at most"} ${bound}${isStarved ? ", starved machine" : ""}`;
-	const target =
-		entry.target === undefined ? "" : `, target ${entry.target} ${ratio >= entry.target ? "met" : "missed"}`;
+	const isMet = entry.atMost === undefined ? ratio >= (entry.target ?? 0) : ratio <= (entry.target ?? 0);
+	const target = entry.target === undefined ? "" : `, target ${entry.target} ${isMet ? "met" : "missed"}`;
 	return `${passed ? "ok  " : "FAIL"} ${key}: ${figure(ratio)} (${limit}${target})${passed ? "" : ` - ${entry.reason}`}`;
 }
 
