@@ -4,7 +4,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { schemaStatements } from "../../tests/agy-sim/database/schema.ts";
-import { type Field, message } from "../../tests/support/protobuf-writer.ts";
+import { type Field, message, timestamp } from "../../tests/support/protobuf-writer.ts";
 
 const GENERATING = 8;
 const DONE = 3;
@@ -26,7 +26,9 @@ export class ConversationWriter {
 		for (const statement of schemaStatements({})) this.#db.exec(statement);
 		this.#db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF");
 		this.#db.prepare("INSERT INTO trajectory_meta VALUES (?, ?, 4, 17)").run(randomUUID(), this.id);
-		this.#db.prepare("INSERT INTO trajectory_metadata_blob VALUES ('main', ?)").run(message([2, timestamp()]));
+		this.#db
+			.prepare("INSERT INTO trajectory_metadata_blob VALUES ('main', ?)")
+			.run(message([2, timestamp(Date.now())]));
 		this.#insert = this.#db.prepare(
 			"INSERT INTO steps (idx, step_type, status, metadata, step_payload) VALUES (?, ?, ?, ?, ?)",
 		);
@@ -37,7 +39,7 @@ export class ConversationWriter {
 	/** Appends a row; one commit. */
 	addRow(type: number, status: number, kind: Field): void {
 		const idx = this.#idx++;
-		const metadata = message([1, timestamp()]);
+		const metadata = message([1, timestamp(Date.now())]);
 		this.#insert.run(idx, type, status, metadata, message([1, type], [4, status], [5, metadata], kind));
 	}
 
@@ -51,7 +53,7 @@ export class ConversationWriter {
 	grow(more: string, isDone = false): void {
 		this.#text += more;
 		const status = isDone ? DONE : GENERATING;
-		const metadata = message([1, timestamp()]);
+		const metadata = message([1, timestamp(Date.now())]);
 		const planner = message([1, this.#text], [8, this.#text]);
 		this.#update.run(status, message([1, PLANNER], [4, status], [5, metadata], [20, planner]), this.#idx - 1);
 	}
@@ -59,9 +61,4 @@ export class ConversationWriter {
 	close(): void {
 		this.#db.close();
 	}
-}
-
-function timestamp(): Uint8Array {
-	const nowMs = Date.now();
-	return message([1, Math.floor(nowMs / 1000)], [2, (nowMs % 1000) * 1_000_000]);
 }

@@ -56,8 +56,8 @@ const spec: LinkSpec = {
 	env: { PATH: process.env.PATH ?? "" },
 };
 
-/** The product: lanes, links and the process registry as main/hub.ts puts them together. */
-export async function openLanes(linkCount: number): Promise<Reader> {
+/** Lanes and the process registry as main/hub.ts puts them together. */
+function openProduct() {
 	const directory = mkdtempSync(join(tmpdir(), "pi-agy-bench-"));
 	const log = (text: string) => process.stderr.write(`${text}\n`);
 	const registry = new ProcessRegistry(new JsonStore(join(directory, "processes.json")), directory, (error) =>
@@ -68,6 +68,18 @@ export async function openLanes(linkCount: number): Promise<Reader> {
 		socketDir: directory,
 		log: (_level, text) => log(text),
 	});
+	const close = async (links: readonly Link[]) => {
+		await Promise.all(links.map((link) => link.close()));
+		await lanes.close();
+		await registry.close();
+		await rm(directory, { recursive: true, force: true });
+	};
+	return { directory, registry, lanes, close };
+}
+
+/** The product: links in decode lanes. */
+export async function openLanes(linkCount: number): Promise<Reader> {
+	const { registry, lanes, close } = openProduct();
 	const links = await Promise.all(
 		Array.from({ length: linkCount }, (_, index) => Link.open(spec, index + 1, lanes, registry, () => {})),
 	);
@@ -94,12 +106,7 @@ export async function openLanes(linkCount: number): Promise<Reader> {
 			});
 		},
 		heldBytes: async () => (await lanes.stats()).reduce((sum, lane) => sum + lane.heldBytes, 0),
-		close: async () => {
-			await Promise.all(links.map((link) => link.close()));
-			await lanes.close();
-			await registry.close();
-			await rm(directory, { recursive: true, force: true });
-		},
+		close: () => close(links),
 	};
 }
 
@@ -135,16 +142,7 @@ export async function openControl(linkCount: number): Promise<Reader> {
 
 /** Runs followed in a poll lane. Each is started with its load as the prompt. */
 export async function openPoll(linkCount: number): Promise<Reader> {
-	const directory = mkdtempSync(join(tmpdir(), "pi-agy-bench-"));
-	const log = (text: string) => process.stderr.write(`${text}\n`);
-	const registry = new ProcessRegistry(new JsonStore(join(directory, "processes.json")), directory, (error) =>
-		log(String(error)),
-	);
-	const lanes = new LanePool({
-		workerUrls: workerUrls(new URL("../../src/main/hub.ts", import.meta.url).href),
-		socketDir: directory,
-		log: (_level, text) => log(text),
-	});
+	const { directory, registry, lanes, close } = openProduct();
 	const links: Link[] = [];
 	return {
 		start: (load, consumers) => {
@@ -156,12 +154,7 @@ export async function openPoll(linkCount: number): Promise<Reader> {
 			throw new Error("The poll suite holds nothing back.");
 		},
 		heldBytes: () => Promise.resolve(0),
-		close: async () => {
-			await Promise.all(links.map((link) => link.close()));
-			await lanes.close();
-			await registry.close();
-			await rm(directory, { recursive: true, force: true });
-		},
+		close: () => close(links),
 	};
 
 	async function openRun(load: Load, index: number, consumer: EventConsumer): Promise<void> {

@@ -59,7 +59,7 @@ export class JsonStore {
 	/** A lock that was once not to be had is not waited for as long again. */
 	async #lock(): Promise<Release> {
 		try {
-			const release = await (this.#isStuck ? lock(`${this.path}.lock`, STUCK_TIMEOUT_MS) : lock(`${this.path}.lock`));
+			const release = await lock(`${this.path}.lock`, this.#isStuck ? STUCK_TIMEOUT_MS : undefined);
 			this.#isStuck = false;
 			return release;
 		} catch (error) {

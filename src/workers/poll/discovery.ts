@@ -31,7 +31,8 @@ export type Finding =
 export const DATABASE = /^([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.db$/;
 /** Clocks of file systems and of agy's stamps are coarser than ours. */
 const CLOCK_SLACK_MS = 2_000;
-const USER_INPUT = 14;
+/** `step_type` of what the user typed. */
+export const USER_INPUT = 14;
 
 /**
  * `heldIds` are the conversations that the run's processes hold open; null where that cannot be seen. `isLive` while the
@@ -39,8 +40,9 @@ const USER_INPUT = 14;
  */
 export function findConversation(run: RunStart, heldIds: ReadonlySet<string> | null, isLive: boolean): Finding {
 	const candidates = candidatesOf(run);
-	const proven = candidates.filter((id) => isProven(join(run.conversationsDir, `${id}.db`), id, run, isLive));
-	const own = heldIds === null ? proven : proven.filter((id) => heldIds.has(id));
+	// Those of other processes are not even opened.
+	const held = heldIds === null ? candidates : candidates.filter((id) => heldIds.has(id));
+	const own = held.filter((id) => isProven(join(run.conversationsDir, `${id}.db`), id, run, isLive));
 	const [first] = own;
 	if (first === undefined) return { kind: "none", candidates: candidates.length };
 	return own.length === 1 ? { kind: "found", conversationId: first } : { kind: "ambiguous", conversationIds: own };

@@ -16,14 +16,13 @@ import type { RunExit, RunSpec } from "../../shared/messages.ts";
 import { decodeStep, type StepRow } from "../decode/step-payload.ts";
 import type { DecoderSink } from "../link.ts";
 import { ConversationDb } from "./conversation-db.ts";
-import { findConversation, isPromptOf } from "./discovery.ts";
+import { findConversation, isPromptOf, USER_INPUT } from "./discovery.ts";
 import { conversationsHeldBy } from "./open-files.ts";
 import type { Run, Scheduler } from "./scheduler.ts";
 import { StepTail } from "./tail.ts";
 
 type RunSink = Pick<DecoderSink, "event" | "taken" | "isPaused" | "log">;
 
-const USER_INPUT = 14;
 /** `user_version` of agy 1.0.9 to 1.3. */
 const KNOWN_SCHEMA_VERSION = 1;
 
