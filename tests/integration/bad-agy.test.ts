@@ -6,6 +6,7 @@ import { describe, expect, it } from "vitest";
 import { printPi } from "../support/pi-process.ts";
 import { RpcClient } from "../support/rpc-client.ts";
 import { Sandbox, type ScenarioData } from "../support/sandbox.ts";
+import { SdkStage } from "../support/sdk-stage.ts";
 import { answer, retries, textOf } from "../support/transcript.ts";
 
 type BadAgy = {
@@ -14,12 +15,15 @@ type BadAgy = {
 	/** A script in place of the simulator. */
 	readonly script?: string;
 	readonly mode?: number;
+	readonly version?: string;
 	readonly env?: (sandbox: Sandbox) => Readonly<Record<string, string>>;
 	/** Models pi believes in. */
 	readonly models?: readonly string[];
 	readonly model?: string;
 	/** All of these stand in the message. */
 	readonly says: readonly (string | RegExp)[];
+	/** Asked through `pi -p`, where it also decides the exit code; the others through pi's SDK. */
+	readonly inPrint?: true;
 	/** It fails before it is given anything to do. */
 	readonly isNotStarted?: true;
 	/** Default: 1. The prompt is sent once more only where provably nothing was done. */
@@ -31,6 +35,7 @@ const NOTHING_ON_PATH = (sandbox: Sandbox) => ({ AGY_BIN: "", PATH: sandbox.work
 const BAD_AGYS: readonly BadAgy[] = [
 	{
 		name: "is not installed",
+		inPrint: true,
 		env: NOTHING_ON_PATH,
 		says: ["agy was not found: no `agy` on PATH", "Install Google's Antigravity CLI", "set AGY_BIN"],
 		isNotStarted: true,
@@ -48,17 +53,24 @@ const BAD_AGYS: readonly BadAgy[] = [
 		says: ["which is not executable", "AGY_BIN"],
 		isNotStarted: true,
 	},
-	{ name: "exits at once with a reason", scenario: "exits-at-once", says: ["exited with code 1", "panic: no home"] },
+	{
+		name: "exits at once with a reason",
+		inPrint: true,
+		scenario: "exits-at-once",
+		says: ["exited with code 1", "panic: no home"],
+	},
 	{ name: "exits at once without a word", scenario: "exits-silently", says: ["exited with code 1"] },
 	{ name: "prints a web page", scenario: "html", says: ["not its protocol", "<!DOCTYPE html>", "AGY_BIN"] },
 	{
 		name: "never answers",
+		inPrint: true,
 		scenario: "never-init",
 		env: () => ({ AGY_INACTIVITY_TIMEOUT_MIN: "0.05" }),
 		says: ["said nothing for 3 seconds", "AGY_INACTIVITY_TIMEOUT_MIN"],
 	},
 	{
 		name: "hangs when asked for its version",
+		inPrint: true,
 		script: "#!/bin/sh\nwhile :; do sleep 1; done\n",
 		says: ["asked for its version", "no answer within 10 s", "--version"],
 		isNotStarted: true,
@@ -71,7 +83,7 @@ const BAD_AGYS: readonly BadAgy[] = [
 	},
 	{
 		name: "is too old",
-		env: () => ({ AGY_SIM_VERSION: "1.1.10" }),
+		version: "1.1.10",
 		says: ["agy 1.1.10 is too old", "needs 1.1.15 or newer", "agy update"],
 		isNotStarted: true,
 	},
@@ -88,6 +100,7 @@ const BAD_AGYS: readonly BadAgy[] = [
 	},
 	{
 		name: "might be given more than its user allows, for config.json is damaged,",
+		inPrint: true,
 		env: (sandbox) => {
 			sandbox.write("agent/pi-agy/config.json", '{ "skipPermissions": false, }');
 			return {};
@@ -99,29 +112,40 @@ const BAD_AGYS: readonly BadAgy[] = [
 	{ name: "has no quota left", scenario: "quota", says: ["quota is used up", "resets in 2h18m58s", "another quota"] },
 	{
 		name: "does not know the model",
+		inPrint: true,
 		models: ["gemini-9-imagined"],
 		model: "antigravity/gemini-9-imagined",
 		says: ["does not accept this model", "/model"],
 	},
 	{
 		name: "crashes within the answer",
+		inPrint: true,
 		scenario: "crash",
 		says: ["exited with code 1 in the middle of the turn", "answer above is incomplete", "resumes", "panic: simulated"],
 	},
 	{
 		name: "reports success without an answer",
+		inPrint: true,
 		scenario: "empty-success",
 		says: ["without having done anything", "25 KB"],
 		attempts: 2,
 	},
 ];
 
+const stage = new SdkStage();
+
+/** The settings of a bad agy, in its sandbox. */
+function settingsOf(bad: BadAgy, sandbox: Sandbox): Readonly<Record<string, string>> {
+	const script =
+		bad.script === undefined ? {} : { AGY_BIN: sandbox.write(`bin/${bad.name}`, bad.script, bad.mode ?? 0o700) };
+	return { ...script, ...bad.env?.(sandbox) };
+}
+
 describe("an agy that", () => {
-	it.concurrent.each(BAD_AGYS)("$name", async (bad) => {
+	it.concurrent.each(BAD_AGYS.filter((bad) => bad.inPrint))("$name", async (bad) => {
 		const sandbox = new Sandbox({ ...(bad.scenario !== undefined && { scenario: bad.scenario }) });
 		try {
-			if (bad.script !== undefined) sandbox.env.AGY_BIN = sandbox.write("bad-agy", bad.script, bad.mode ?? 0o700);
-			Object.assign(sandbox.env, bad.env?.(sandbox));
+			Object.assign(sandbox.env, settingsOf(bad, sandbox));
 			sandbox.seedModels(bad.models);
 			const pi = await printPi(sandbox, ["please answer"], { ...(bad.model !== undefined && { model: bad.model }) });
 			expect(pi.exit).toEqual({ code: 1, signal: null });
@@ -132,6 +156,20 @@ describe("an agy that", () => {
 		} finally {
 			await sandbox.close();
 		}
+	});
+
+	it.each(BAD_AGYS.filter((bad) => !bad.inPrint))("$name", async (bad) => {
+		const { scenario, version } = bad;
+		const session = await stage.open({
+			...(scenario !== undefined && { scenario }),
+			...(version !== undefined && { version }),
+			env: settingsOf(bad, stage.sandbox),
+		});
+		const turn = await session.turn("please answer");
+		expect(answer(turn).stopReason).toBe("error");
+		for (const words of bad.says) expect(answer(turn).errorMessage).toMatch(words);
+		expect(session.runs()).toHaveLength(bad.isNotStarted ? 0 : 1);
+		expect(session.prompts().length).toBeLessThanOrEqual(1);
 	});
 });
 

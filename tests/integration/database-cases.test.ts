@@ -3,15 +3,11 @@
  * about agy's databases that are about texts, tools and ends. Whose file it is and what happens to it:
  * database-files.test.ts; what a look costs and leaves alone: database-reads.test.ts.
  */
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { DatabaseRig } from "../support/database-rig.ts";
 import { call, command, hold, mark, planner, row, rows, scripted, sql, together } from "../support/database-scripts.ts";
 
-let db: DatabaseRig;
-beforeEach(() => {
-	db = new DatabaseRig();
-});
-afterEach(() => db.close());
+const db = new DatabaseRig();
 
 const BEGIN = ["ready", "0 notice user_input"];
 const RUN = 'run_command active {"CommandLine":"make"}';

@@ -1,14 +1,10 @@
 /** Which conversation database a poll lane follows, what it does when the file is not what it was, and whole turns. */
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
 import { DatabaseRig } from "../support/database-rig.ts";
 import { command, hold, planner, rows, scripted, user } from "../support/database-scripts.ts";
 
-let db: DatabaseRig;
-beforeEach(() => {
-	db = new DatabaseRig();
-});
-afterEach(() => db.close());
+const db = new DatabaseRig();
 
 const FIRST_ID = "c0ffee00-0000-4000-8000-000000000001";
 const BEGIN = ["ready", "0 notice user_input"];

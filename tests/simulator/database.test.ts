@@ -1,6 +1,6 @@
 /** The conversation database while it is written: the file, its tables, and how answers and tools grow in it. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { until } from "./condition.ts";
+import { until } from "../support/condition.ts";
 import { bytesAt, ConversationFile, FIRST_ID, fieldNumbers, numberAt, textAt, valuesAt } from "./conversation-file.ts";
 import { SimulatedAgy } from "./simulated-agy.ts";
 

@@ -1,6 +1,6 @@
 /** How a process ends: end of stdin, signals, kills, crashes, and processes that do not end. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { until } from "./condition.ts";
+import { until } from "../support/condition.ts";
 import { SimulatedAgy } from "./simulated-agy.ts";
 
 let agy: SimulatedAgy;

@@ -2,7 +2,7 @@
 import { Writable } from "node:stream";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Stdout } from "../agy-sim/wire/stdout.ts";
-import { until } from "./condition.ts";
+import { until } from "../support/condition.ts";
 import { SimulatedAgy } from "./simulated-agy.ts";
 
 let agy: SimulatedAgy;

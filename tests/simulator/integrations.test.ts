@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { until } from "./condition.ts";
+import { until } from "../support/condition.ts";
 import { SimulatedAgy } from "./simulated-agy.ts";
 import { ToolServer } from "./tool-server.ts";
 

@@ -1,6 +1,6 @@
 /** Runs without a stream: `-p` in three formats, slash commands, structured answers, and the lists. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { until } from "./condition.ts";
+import { until } from "../support/condition.ts";
 import { SimulatedAgy, type StartOptions } from "./simulated-agy.ts";
 
 let agy: SimulatedAgy;

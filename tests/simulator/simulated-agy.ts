@@ -5,7 +5,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { until } from "./condition.ts";
+import { until } from "../support/condition.ts";
 import { SimulatedProcess } from "./simulated-process.ts";
 
 export const STREAM_ARGS: readonly string[] = ["--input-format", "stream-json", "--output-format", "stream-json"];
@@ -48,8 +48,8 @@ export class SimulatedAgy {
 		this.write(join("gates", name), "");
 	}
 
-	reached(name: string): Promise<void> {
-		return until(`marker ${name}`, () => this.read(join("reached", name)) !== undefined);
+	async reached(name: string): Promise<void> {
+		await until(`marker ${name}`, () => this.read(join("reached", name)) !== undefined);
 	}
 
 	/** Journal entries of one kind, or all. */

@@ -1,7 +1,7 @@
 /** One process of the simulator in a test: its pipes, what came out of them so far, and its end. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { join } from "node:path";
-import { until } from "./condition.ts";
+import { until } from "../support/condition.ts";
 import type { WireEvent, WireResult, WireStep } from "./wire-event.ts";
 
 const AGY_PATH = join(import.meta.dirname, "..", "agy-sim", "agy");

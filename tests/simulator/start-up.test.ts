@@ -1,7 +1,7 @@
 /** From the start to the first turn: init in all its moments, and starts that fail. */
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { until } from "./condition.ts";
+import { until } from "../support/condition.ts";
 import { SimulatedAgy } from "./simulated-agy.ts";
 
 let agy: SimulatedAgy;

@@ -1,6 +1,6 @@
 /** Table of stdin lines: what agy takes, skips and refuses, with the exit code of each. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { until } from "./condition.ts";
+import { until } from "../support/condition.ts";
 import { SimulatedAgy, type StartOptions } from "./simulated-agy.ts";
 
 let agy: SimulatedAgy;

@@ -1,6 +1,6 @@
 /** How turns end: statuses, denials, API failures and print timeouts, with exit codes and stderr. */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { until } from "./condition.ts";
+import { until } from "../support/condition.ts";
 import { SimulatedAgy, type StartOptions } from "./simulated-agy.ts";
 
 let agy: SimulatedAgy;

@@ -3,7 +3,8 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** Wide on purpose: it only ends a wait that would never end. */
 const DEADLINE_MS = 60_000;
-const RECHECK_MS = 10;
+/** Seldom when it takes long: some conditions read the whole process table. */
+const RECHECK_MS = { least: 5, most: 50, shareOfWait: 0.1 };
 
 type Falsy = false | null | undefined | 0 | "";
 
@@ -13,13 +14,13 @@ export async function until<T>(
 	condition: () => T | Promise<T>,
 	deadlineMs: number = DEADLINE_MS,
 ): Promise<Exclude<T, Falsy>> {
-	const endMs = performance.now() + deadlineMs;
+	const startMs = performance.now();
 	for (;;) {
 		const value = await condition();
 		if (value) return value as Exclude<T, Falsy>;
-		if (performance.now() > endMs)
-			throw new Error(`did not happen in time: ${typeof what === "string" ? what : what()}`);
-		await sleep(RECHECK_MS);
+		const waitedMs = performance.now() - startMs;
+		if (waitedMs > deadlineMs) throw new Error(`did not happen in time: ${typeof what === "string" ? what : what()}`);
+		await sleep(Math.min(RECHECK_MS.most, Math.max(RECHECK_MS.least, waitedMs * RECHECK_MS.shareOfWait)));
 	}
 }
 

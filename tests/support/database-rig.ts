@@ -1,10 +1,11 @@
 /** Runs of the simulated agy that a real poll lane follows through their conversation databases, and what is heard of them. */
 import { readdirSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { legacySqliteEngine } from "../../src/main/engines/legacy-sqlite.ts";
 import type { Link } from "../../src/main/link.ts";
 import type { AgyEvent } from "../../src/shared/events.ts";
-import { until } from "./condition.ts";
+import { until, within } from "./condition.ts";
 import { LaneRig, type Listener } from "./lane-rig.ts";
 import { Sandbox, type ScenarioData } from "./sandbox.ts";
 
@@ -16,28 +17,66 @@ export type FollowOptions = {
 	readonly speaks?: boolean;
 };
 
+/** One poll lane for a test file; each test has folders of its own. To be made at the top of the file. */
 export class DatabaseRig {
-	readonly sandbox = new Sandbox();
-	readonly rig = new LaneRig(this.sandbox);
+	readonly #followed: FollowedAgy[] = [];
+	#base: Sandbox | undefined;
+	#rig: LaneRig | undefined;
+	#place: Sandbox | undefined;
+
+	constructor() {
+		beforeAll(() => {
+			this.#base = new Sandbox();
+			this.#rig = new LaneRig(this.#base);
+		});
+		beforeEach(() => {
+			this.#place = new Sandbox();
+		});
+		afterEach(() => this.#endTest());
+		afterAll(async () => {
+			await this.#rig?.close();
+			await this.#base?.close();
+		});
+	}
+
+	get rig(): LaneRig {
+		if (!this.#rig) throw new Error("the lane is not there before the first test");
+		return this.#rig;
+	}
+
+	/** Where this test's agy works. */
+	get sandbox(): Sandbox {
+		if (!this.#place) throw new Error("a sandbox is made for each test");
+		return this.#place;
+	}
 
 	async follow(scenario: string | ScenarioData, options: FollowOptions = {}): Promise<FollowedAgy> {
 		const { prompt = "hi", conversationId = null, speaks = false } = options;
 		const missingFlags = speaks ? [] : ["output-format"];
 		const { link, heard } = await this.rig.ask(prompt, {
 			engine: legacySqliteEngine,
+			place: this.sandbox,
 			scenario,
 			conversationId,
 			missingFlags,
 		});
-		return new FollowedAgy(this.sandbox, link, heard);
+		const followed = new FollowedAgy(this.sandbox, link, heard);
+		this.#followed.push(followed);
+		return followed;
 	}
 
 	/** Throws when a handle of a database is left open, in whatever thread. */
-	async close(): Promise<void> {
-		await this.rig.close();
-		const left = handlesIn(this.sandbox.conversationsDir);
-		await this.sandbox.close();
-		if (left.length > 0) throw new Error(`left open: ${left.join(", ")}`);
+	async #endTest(): Promise<void> {
+		const { conversationsDir } = this.sandbox;
+		await within("the end of the links", Promise.all(this.#followed.splice(0).map(({ link }) => link.close())));
+		try {
+			await until(
+				() => `no handle left open: ${handlesIn(conversationsDir).join(", ")}`,
+				() => handlesIn(conversationsDir).length === 0,
+			);
+		} finally {
+			await this.sandbox.close();
+		}
 	}
 }
 

@@ -22,6 +22,8 @@ export type OpenOptions = {
 	readonly sessionId?: string | null;
 	readonly conversationId?: string | null;
 	readonly bin?: string;
+	/** Where agy works and keeps its files; default: the sandbox of the rig. */
+	readonly place?: Sandbox;
 	/** Default: stream-json. */
 	readonly engine?: Engine;
 	/** What a one-shot engine is started with. */
@@ -93,10 +95,10 @@ export class LaneRig {
 
 	#spec(options: OpenOptions): LinkSpec {
 		const { scenario, sessionId = null, conversationId = null, bin, prompt = "", missingFlags = [] } = options;
-		const { engine = streamJsonEngine } = options;
-		const { env, workspace } = this.#sandbox;
+		const { engine = streamJsonEngine, place = this.#sandbox } = options;
+		const { env, workspace } = place;
 		const childEnv = { ...loadConfig(env).childEnv };
-		if (scenario !== undefined) childEnv.AGY_SIM_SCENARIO = this.#sandbox.scenarioSetting(scenario);
+		if (scenario !== undefined) childEnv.AGY_SIM_SCENARIO = place.scenarioSetting(scenario);
 		return {
 			sessionId,
 			engine,
@@ -113,7 +115,7 @@ export class LaneRig {
 			},
 			conversationId,
 			env: childEnv,
-			run: engine.isOneShot ? { prompt, conversationsDir: this.#sandbox.conversationsDir } : null,
+			run: engine.isOneShot ? { prompt, conversationsDir: place.conversationsDir } : null,
 		};
 	}
 }
