@@ -28,6 +28,7 @@ export class SdkStage {
 	#share: HubShare | undefined;
 	#leave: () => void = () => {};
 	#count = 0;
+	#opening: Promise<unknown> = Promise.resolve();
 
 	/** To be made at the top of a test file. */
 	constructor() {
@@ -59,7 +60,14 @@ export class SdkStage {
 		return this.#sandbox;
 	}
 
-	async open(options: StageOptions = {}): Promise<SdkSession> {
+	/** One after the other, for the settings come through the environment of this process. */
+	open(options: StageOptions = {}): Promise<SdkSession> {
+		const opened = this.#opening.then(() => this.#open(options));
+		this.#opening = opened.catch(() => {}); // told by what is returned
+		return opened;
+	}
+
+	async #open(options: StageOptions): Promise<SdkSession> {
 		const { scenario, env, version, workspace, ...more } = options;
 		const name = workspace ?? `work-${++this.#count}`;
 		const cwd = join(this.sandbox.workspace, name);
