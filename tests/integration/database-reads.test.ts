@@ -40,6 +40,9 @@ afterEach(async () => {
 	await agy.close();
 });
 
+/** By so much longer than "Hel" that no time stamp of the row, getting shorter, can make up for it. */
+const HELLO = "Hello, this is the whole of the answer";
+
 const start = (scenario: object | string) => agy.start({ scenario, args: ["--print=hi"] });
 
 /** Goes on to where the script touches this marker, having opened the gate before it. */
@@ -79,10 +82,10 @@ describe("a look", () => {
 	it("reads no row while data_version has not moved, and none that is the same when it has", async () => {
 		start(
 			rows(
-				...[planner(1, 8, "Hel"), ...hold("a"), planner(1, 8, "Hello"), ...hold("b")],
+				...[planner(1, 8, "Hel"), ...hold("a"), planner(1, 8, HELLO), ...hold("b")],
 				...[sql("PRAGMA wal_checkpoint(PASSIVE)"), ...hold("c"), sql("PRAGMA wal_checkpoint(TRUNCATE)"), ...hold("d")],
 				...[sql("UPDATE steps SET status = status"), ...hold("e")],
-				...[{ kind: "begin" }, planner(1, 3, "Hello."), { kind: "rollback" }, ...hold("f")],
+				...[{ kind: "begin" }, planner(1, 3, `${HELLO}.`), { kind: "rollback" }, ...hold("f")],
 			),
 		);
 		await agy.reached("a");
@@ -90,7 +93,7 @@ describe("a look", () => {
 		const seen = () => [look(db), look(db), db.selects];
 		expect(seen()).toEqual([["0/3: ", "1/8: Hel"], [], 1]);
 		await goOn("a", "b");
-		expect(seen()).toEqual([["1/8: Hello"], [], 2]);
+		expect(seen()).toEqual([[`1/8: ${HELLO}`], [], 2]);
 		await goOn("b", "c");
 		expect(seen()).toEqual([[], [], 2]);
 		await goOn("c", "d");
@@ -105,7 +108,7 @@ describe("a look", () => {
 		start(
 			rows(
 				...[planner(1, 8, "Hel"), ...hold("a")],
-				...[...together(planner(1, 3, "Hello"), command(2, 2)), ...hold("written")],
+				...[...together(planner(1, 3, HELLO), command(2, 2)), ...hold("written")],
 			),
 		);
 		await agy.reached("a");
@@ -116,7 +119,7 @@ describe("a look", () => {
 			while (agy.read("reached/written") === undefined) Atomics.wait(beat, 0, 0, 5);
 		});
 		expect(look(db)).toEqual(["0/3: ", "1/8: Hel"]);
-		expect(look(db)).toEqual(["1/3: Hello", "2/2: "]);
+		expect(look(db)).toEqual([`1/3: ${HELLO}`, "2/2: "]);
 	});
 
 	it("F17 has negative exit codes as they are", async () => {
@@ -140,24 +143,24 @@ describe("a look", () => {
 	});
 
 	it("F23 through a new handle reads everything, although its version begins at the same number", async () => {
-		start(rows(planner(1, 8, "Hel"), ...hold("a"), planner(1, 8, "Hello"), ...hold("b")));
+		start(rows(planner(1, 8, "Hel"), ...hold("a"), planner(1, 8, HELLO), ...hold("b")));
 		await agy.reached("a");
 		const before = open();
 		expect(look(before)).toEqual(["0/3: ", "1/8: Hel"]);
 		before.close();
 		await goOn("a", "b");
-		expect(look(open())).toEqual(["0/3: ", "1/8: Hello"]);
+		expect(look(open())).toEqual(["0/3: ", `1/8: ${HELLO}`]);
 	});
 
 	it("F30 reads the one row that changed, however many are done", async () => {
 		const done = (idx: number) => command(idx, 3, { 28: { 21: { 1: { $repeat: "x", times: 20_000 } } } });
 		const tools = Array.from({ length: 150 }, (_, number) => done(number + 1));
-		start(rows(...together(...tools, planner(151, 8, "Hel")), ...hold("a"), planner(151, 8, "Hello"), ...hold("b")));
+		start(rows(...together(...tools, planner(151, 8, "Hel")), ...hold("a"), planner(151, 8, HELLO), ...hold("b")));
 		await agy.reached("a");
 		const db = open();
 		expect(db.readChanged(0).length).toBe(152);
 		await goOn("a", "b");
-		expect(look(db)).toEqual(["151/8: Hello"]);
+		expect(look(db)).toEqual([`151/8: ${HELLO}`]);
 	});
 
 	it("F32 holds nothing open, so that the log can be emptied", async () => {
