@@ -11,9 +11,10 @@ import { ConversationDb } from "../src/workers/poll/conversation-db.ts";
 import { Scheduler } from "../src/workers/poll/scheduler.ts";
 import { StepTail } from "../src/workers/poll/tail.ts";
 import { ConversationWriter } from "./support/conversation-writer.ts";
-import { measureTasks } from "./support/micro.ts";
+import { type MicroResult, measureTasks } from "./support/micro.ts";
 import { mainCpuPerEvent, runSide } from "./support/run-side.ts";
 import type { Spread } from "./support/spread.ts";
+import { bufbuildReader, readOurs, readWithPbf, stepPayload } from "./support/step-readers.ts";
 import type { CaseResult, Row, Suite } from "./support/suite.ts";
 import { WholeRowReader } from "./support/whole-row-reader.ts";
 
@@ -21,19 +22,59 @@ const PIECE = "all work and no play makes jack a dull boy, he said.\n".repeat(20
 const ANSWER_BYTES = 1024 * 1024;
 const IDLE_DATABASES = 200;
 const SMALL_COMMITS = 3_000;
-const LIVE_RUNS = 8;
-const LIVE_EVENTS_PER_SECOND = 20;
+/** Few runs with pauses between their commits: what a commit waits for. */
+const SPARSE = { links: 8, eventsPerSecond: 2 };
+/** Many runs at the rate of a model's tokens: what main pays. */
+const DENSE = { links: 16, eventsPerSecond: 10 };
 
 export const pollSuite: Suite = {
 	name: "poll",
 	cases: [
+		{ name: "protobuf", run: measureProtobuf },
 		{ name: "idle-tick", run: measureIdleTick },
 		{ name: "growing-answer", run: () => inFolder(measureGrowth) },
 		{ name: "idle-databases", run: (isShort) => inFolder((folder) => measureIdleDatabases(folder, isShort)) },
 		{ name: "wal", run: () => inFolder(measureWal) },
-		{ name: "live", run: measureLive },
+		{ name: "sparse", run: (isShort) => measureLive(SPARSE, isShort) },
+		{ name: "dense", run: (isShort) => measureLive(DENSE, isShort) },
 	],
 };
+
+/** The same fields out of the same payloads, from one line of text to a long answer. */
+async function measureProtobuf(isShort: boolean): Promise<CaseResult> {
+	const payloads = [60, 60, 60, 60, 1_000, 1_000, 20_000].map((length) =>
+		stepPayload(PIECE.repeat(Math.ceil(length / PIECE.length)).slice(0, length)),
+	);
+	const readers = [readOurs, readWithPbf, bufbuildReader()];
+	for (const payload of payloads) {
+		const [ours, ...others] = readers.map((read) => JSON.stringify(read(payload)));
+		if (others.some((other) => other !== ours)) throw new Error(`the readers differ: ${ours} and ${others}`);
+	}
+	const [ours, pbf, bufbuild] = await measureTasks(
+		readers.map((read, index) => ({
+			name: `reader-${index}`,
+			run: () => {
+				for (const payload of payloads) read(payload);
+			},
+		})),
+		isShort,
+	);
+	if (!ours || !pbf || !bufbuild) throw new Error("tinybench lost a task");
+	const toRow = (side: string, { tickMs: { p50, p75, p99, samples } }: MicroResult): Row => ({
+		measure: `${payloads.length} payloads`,
+		side,
+		unit: "us",
+		spread: { p50: p50 * 1000, p75: p75 * 1000, p99: p99 * 1000, samples },
+	});
+	return {
+		rows: [toRow("ours", ours), toRow("pbf", pbf), toRow("bufbuild", bufbuild)],
+		ratios: {
+			"speed-to-pbf": pbf.tickMs.p50 / ours.tickMs.p50,
+			"speed-to-bufbuild": bufbuild.tickMs.p50 / ours.tickMs.p50,
+		},
+		notes: ["status, text, thinking and usage of a model's step; @bufbuild/protobuf reads by descriptors"],
+	};
+}
 
 /** A look at a database in which nothing was committed. */
 function measureIdleTick(isShort: boolean): Promise<CaseResult> {
@@ -144,9 +185,9 @@ async function measureWal(folder: string): Promise<CaseResult> {
 }
 
 /** Runs that write while they are followed, from the commit to main, against looks of the main thread. */
-async function measureLive(isShort: boolean): Promise<CaseResult> {
+async function measureLive(load: typeof SPARSE, isShort: boolean): Promise<CaseResult> {
 	const windows = [{ ms: isShort ? 4_000 : 10_000, watchDelay: false }];
-	const plan = { links: LIVE_RUNS, eventsPerSecond: LIVE_EVENTS_PER_SECOND, floodMs: 0, warmupMs: 2_500, windows };
+	const plan = { ...load, floodMs: 0, warmupMs: 2_500, windows };
 	const [poll] = (await runSide({ ...plan, side: "poll" })).windows;
 	const [control] = (await runSide({ ...plan, side: "poll-control" })).windows;
 	if (!poll || !control) throw new Error("a side did not measure its window");
@@ -162,7 +203,7 @@ async function measureLive(isShort: boolean): Promise<CaseResult> {
 			"main-cpu-per-event": mainCpuPerEvent(control) / mainCpuPerEvent(poll),
 		},
 		notes: [
-			`${LIVE_RUNS} runs x ${LIVE_EVENTS_PER_SECOND} commits/s to an answer of 64 KB; each side delivered what was written`,
+			`${load.links} runs x ${load.eventsPerSecond} commits/s to an answer of 64 KB; each side delivered what was written`,
 		],
 	};
 }

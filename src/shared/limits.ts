@@ -33,10 +33,10 @@ export const LINKS_PER_LANE = 8;
 export const TICK_MS = 8;
 /** The longest coalescing: one frame of a 30 Hz display. */
 export const MAX_TICK_MS = 33;
-/** Each link that streamed during the last tick lengthens the next one by this much. */
+/** Each link that streams lengthens the tick by this much. */
 export const TICK_MS_PER_BUSY_LINK = 2;
-/** A link silent for this long is quiet: its next event is flushed at once. */
-export const QUIET_AFTER_MS = 50;
+/** A link silent for this long is quiet: its next event is flushed at once. Models stream 10 tokens a second and more. */
+export const QUIET_AFTER_MS = 250;
 /** A frame is posted early once it carries this many input bytes, so that main never unpacks a huge one. */
 export const FRAME_BYTES = 64 * 1024;
 /** Input bytes of one link that main has not acknowledged; above it the lane pauses that link's pipes. */

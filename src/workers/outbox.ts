@@ -1,9 +1,10 @@
 /**
  * What a lane sends: one frame a tick, whatever the number of links, and the account of what main has not consumed.
  *
- * The tick is adaptive. The first event of a quiet link and everything urgent leave with the chunk they came in; while
- * events keep coming they are joined for a few milliseconds, longer the more links stream, at most one display frame.
- * Adjacent pieces of the same text within a frame become one.
+ * The tick is adaptive. The first event of a quiet link and everything urgent leave with the chunk they came in. Else at
+ * most one frame leaves in a tick: at once when the last one left that long ago, or else at its end, with all that came
+ * meanwhile. A tick is a few milliseconds, longer the more links stream, at most one display frame. Adjacent pieces of the
+ * same text within a frame become one.
  */
 
 import type { AgyEvent } from "../shared/events.ts";
@@ -43,7 +44,7 @@ export class Outbox {
 	#seq = 0;
 	#timer: NodeJS.Timeout | null = null;
 	#flushWithChunk = false;
-	#busyLinks = new Set<LinkId>();
+	#lastFrameMs = Number.NEGATIVE_INFINITY;
 	#tickMs = TICK_MS;
 	#fixedTickMs = 0;
 	#eventCount = 0;
@@ -106,18 +107,25 @@ export class Outbox {
 		const ledger = this.#ledgers.get(link);
 		if (ledger) {
 			ledger.carriedBytes += bytes;
-			if (ledger.reported) this.#charge(link, ledger, nowMs);
+			if (ledger.reported) this.#charge(ledger, nowMs);
 		}
-		if (this.#flushWithChunk || this.#pendingBytes >= FRAME_BYTES) this.flush();
-		else if (!this.#timer && this.#messages.length > 0) this.#timer = setTimeout(() => this.#endTick(), this.#tickMs);
+		const leftMs = this.#lastFrameMs + this.#tickMs - nowMs;
+		if (this.#flushWithChunk || this.#pendingBytes >= FRAME_BYTES || leftMs <= 0) this.flush();
+		else if (!this.#timer && this.#messages.length > 0) {
+			this.#timer = setTimeout(() => this.flush(), leftMs);
+		}
 	}
 
 	/** Sends what there is. */
 	flush(): void {
 		this.#flushWithChunk = false;
+		this.close();
 		if (this.#messages.length === 0) return;
 		const seq = ++this.#seq;
+		this.#lastFrameMs = performance.now();
+		let busyLinks = 0;
 		for (const ledger of this.#ledgers.values()) {
+			if (this.#lastFrameMs - ledger.lastEventMs <= QUIET_AFTER_MS) busyLinks++;
 			ledger.batch = null;
 			ledger.reported = false;
 			if (ledger.pendingBytes === 0) continue;
@@ -127,6 +135,7 @@ export class Outbox {
 		const messages = this.#messages;
 		this.#messages = [];
 		this.#pendingBytes = 0;
+		this.#tickMs = this.#fixedTickMs || Math.min(MAX_TICK_MS, Math.max(TICK_MS, busyLinks * TICK_MS_PER_BUSY_LINK));
 		this.#post({ seq, messages });
 	}
 
@@ -156,12 +165,13 @@ export class Outbox {
 		return { frames: this.#seq, events: this.#eventCount, heldBytes, tickMs: this.#tickMs };
 	}
 
+	/** Ends the tick. */
 	close(): void {
 		if (this.#timer) clearTimeout(this.#timer);
 		this.#timer = null;
 	}
 
-	#charge(link: LinkId, ledger: Ledger, nowMs: number): void {
+	#charge(ledger: Ledger, nowMs: number): void {
 		const bytes = ledger.carriedBytes;
 		ledger.carriedBytes = 0;
 		ledger.pendingBytes += bytes;
@@ -170,14 +180,5 @@ export class Outbox {
 		if (ledger.batch) ledger.batch.bytes += bytes;
 		if (nowMs - ledger.lastEventMs > QUIET_AFTER_MS) this.#flushWithChunk = true;
 		ledger.lastEventMs = nowMs;
-		this.#busyLinks.add(link);
-	}
-
-	#endTick(): void {
-		this.#timer = null;
-		this.#tickMs =
-			this.#fixedTickMs || Math.min(MAX_TICK_MS, Math.max(TICK_MS, this.#busyLinks.size * TICK_MS_PER_BUSY_LINK));
-		this.#busyLinks.clear();
-		this.flush();
 	}
 }

@@ -1,7 +1,7 @@
 /**
  * Gives every test process a private home and none of the user's pi or agy settings, so that no test can read or change
- * the user's own, whatever the machine. How long to fuzz is no such setting. Runs in vitest's main process, whose
- * environment the forks inherit.
+ * the user's own, whatever the machine. How long to fuzz is no such setting. And a place for compiled code, without which
+ * each of them compiles pi anew. Runs in vitest's main process, whose environment the forks inherit.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,5 +15,6 @@ export function setup(): () => void {
 	process.env.HOME = home;
 	process.env.USERPROFILE = home;
 	process.env.PI_OFFLINE = "1";
+	process.env.NODE_COMPILE_CACHE = join(import.meta.dirname, "..", "..", "node_modules", ".cache", "tests");
 	return () => rmSync(home, { recursive: true, force: true });
 }

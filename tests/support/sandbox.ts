@@ -70,6 +70,7 @@ export class Sandbox {
 			HOME: this.path,
 			TMPDIR: this.tempDir,
 			LANG: "C.UTF-8",
+			NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE ?? "",
 			PI_OFFLINE: "1",
 			PI_CODING_AGENT_DIR: this.agentDir,
 			AGY_BIN: AGY_PATH,

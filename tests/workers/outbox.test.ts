@@ -64,15 +64,40 @@ describe("when a frame leaves", () => {
 		]);
 	});
 
-	test("a link that was silent for long enough is quiet again", () => {
+	test("what comes a tick or more after the last frame goes at once", () => {
 		openBusy(1);
-		vi.advanceTimersByTime(QUIET_AFTER_MS);
+		vi.advanceTimersByTime(TICK_MS - 1);
 		chunk(1, [text("b", 0)]);
 		expect(frames).toHaveLength(0);
-		passTick();
+		vi.advanceTimersByTime(1);
 		expect(frames).toHaveLength(1);
-		vi.advanceTimersByTime(QUIET_AFTER_MS + 1);
+		vi.advanceTimersByTime(TICK_MS);
 		chunk(1, [text("c", 0)]);
+		expect(frames).toHaveLength(2);
+	});
+
+	test("a link that was silent for long enough is quiet again, and does not wait for the tick of others", () => {
+		openBusy(1, 2);
+		for (let streamedMs = 0; streamedMs <= QUIET_AFTER_MS; streamedMs += MAX_TICK_MS) {
+			vi.advanceTimersByTime(MAX_TICK_MS);
+			chunk(2, [text("b", 0)]);
+		}
+		frames.length = 0;
+		chunk(2, [text("c", 0)]);
+		expect(frames).toHaveLength(0);
+		chunk(1, [text("x", 0)]);
+		expect(frames).toHaveLength(1);
+	});
+
+	test("nothing waits for less than a tick behind a frame that left early", () => {
+		openBusy(1);
+		vi.advanceTimersByTime(TICK_MS - 2);
+		chunk(1, [text("b", 0)]);
+		chunk(1, [TURN_END]);
+		chunk(1, [text("c", 0)]);
+		vi.advanceTimersByTime(TICK_MS - 1);
+		expect(frames).toHaveLength(1);
+		vi.advanceTimersByTime(1);
 		expect(frames).toHaveLength(2);
 	});
 
@@ -138,10 +163,7 @@ describe("the tick", () => {
 	])("with %d links that stream it takes %d ms", (linkCount, tickMs) => {
 		const links = Array.from({ length: linkCount }, (_, index) => index + 1);
 		openBusy(...links);
-		for (const link of links) chunk(link, [text("b", 0)]);
-		passTick();
 		expect(outbox.stats().tickMs).toBe(tickMs);
-		frames.length = 0;
 		for (const link of links) chunk(link, [text("c", 0)]);
 		vi.advanceTimersByTime(tickMs - 1);
 		expect(frames).toHaveLength(0);
@@ -152,11 +174,9 @@ describe("the tick", () => {
 
 	test("shrinks again when links fall silent", () => {
 		openBusy(...Array.from({ length: 16 }, (_, index) => index + 1));
-		for (let link = 1; link <= 16; link++) chunk(link, [text("b", 0)]);
-		passTick();
 		expect(outbox.stats().tickMs).toBe(16 * TICK_MS_PER_BUSY_LINK);
+		vi.advanceTimersByTime(QUIET_AFTER_MS + 1);
 		chunk(1, [text("c", 0)]);
-		passTick();
 		expect(outbox.stats().tickMs).toBe(TICK_MS);
 	});
 

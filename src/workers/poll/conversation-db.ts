@@ -6,8 +6,10 @@
  * and with it agy's WAL. The version counts as seen only after a good read, so that a failed one is made up for.
  */
 
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
+import { dirname } from "node:path";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import type { StepRow } from "../decode/step-payload.ts";
 
 /** What identifies a conversation, as far as its file says already. */
@@ -30,6 +32,10 @@ type Head = { readonly idx: number; readonly status: number; readonly length: nu
 const BUSY_TIMEOUT_MS = 20;
 /** SQLite's primary codes: an error of the schema that is still being made, busy, locked, cannot open. */
 const NOT_YET_CODES = new Set([1, 5, 6, 14]);
+/** SQLITE_READONLY: of a reader, that it may not make the files it needs beside the database. */
+const READ_ONLY = 8;
+/** SQLITE_CANTOPEN: the same where the log is there and its index is not. */
+const CANNOT_OPEN = 14;
 
 export class ConversationDb {
 	readonly path: string;
@@ -74,15 +80,33 @@ export class ConversationDb {
 	 * sets the WAL up first. Later readers block nobody.
 	 */
 	static open(path: string, isLive: boolean): ConversationDb | DbProblem {
-		let db: DatabaseSync | null = null;
 		try {
 			if (isLive && statSync(`${path}-wal`).size === 0) return { kind: "not-yet", message: `${path} is being made` };
-			const { ino } = statSync(path);
-			db = new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+			return ConversationDb.#openAs(path, path);
+		} catch (error) {
+			const code = codeOf(error);
+			const hasLog = existsSync(`${path}-wal`);
+			if (code !== READ_ONLY && !(code === CANNOT_OPEN && hasLog && !isLive)) return toProblem(error);
+			if (isLive || hasLog) return { kind: "unreadable", message: toFolderMessage(path) };
+		}
+		// SQLite reads a database with a log only where it may write beside it; this one is finished and has none.
+		const url = pathToFileURL(path);
+		url.searchParams.set("immutable", "1");
+		try {
+			return ConversationDb.#openAs(path, url);
+		} catch (error) {
+			return toProblem(error);
+		}
+	}
+
+	static #openAs(path: string, location: string | URL): ConversationDb {
+		const { ino } = statSync(path);
+		const db = new DatabaseSync(location, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+		try {
 			return new ConversationDb(path, ino, db);
 		} catch (error) {
-			db?.close();
-			return toProblem(error);
+			db.close();
+			throw error;
 		}
 	}
 
@@ -106,12 +130,6 @@ export class ConversationDb {
 		const rows = this.#inTransaction(() => this.#readChanged(fromIdx, isFinal));
 		this.#seenVersion = version;
 		return rows;
-	}
-
-	/** All rows are read again: they may be others under the same numbers. */
-	forget(): void {
-		this.#known.clear();
-		this.#seenVersion = -1;
 	}
 
 	/** What the file says about itself; null while it does not. Throws what SQLite throws. */
@@ -192,14 +210,21 @@ export class ConversationDb {
 	}
 }
 
+/** SQLite's primary code; null of another error. */
+function codeOf(error: unknown): number | null {
+	const { errcode } = error as { readonly errcode?: number };
+	return errcode === undefined ? null : errcode & 0xff;
+}
+
+function toFolderMessage(path: string): string {
+	return `${path} cannot be read: its folder is not writable, which SQLite needs as long as the database has a log. Give this user write access to ${dirname(path)}.`;
+}
+
 function toProblem(error: unknown): DbProblem {
-	const { errcode, code, message } = error as {
-		readonly errcode?: number;
-		readonly code?: string;
-		readonly message: string;
-	};
+	const { code, message } = error as { readonly code?: string; readonly message: string };
+	const sqliteCode = codeOf(error);
 	const isNotYet =
-		code === "ENOENT" || (errcode !== undefined && NOT_YET_CODES.has(errcode & 0xff)) || /no such table/.test(message);
+		code === "ENOENT" || (sqliteCode !== null && NOT_YET_CODES.has(sqliteCode)) || /no such table/.test(message);
 	return { kind: isNotYet ? "not-yet" : "unreadable", message };
 }
 

@@ -23,6 +23,8 @@ import { StepTail } from "./tail.ts";
 
 type RunSink = Pick<DecoderSink, "event" | "taken" | "isPaused" | "log">;
 
+/** Each look at who holds what reads the whole process table, and every commit of any conversation asks for one. */
+const SCAN_PAUSE_MS = 50;
 /** `user_version` of agy 1.0.9 to 1.3. */
 const KNOWN_SCHEMA_VERSION = 1;
 
@@ -32,6 +34,7 @@ export class FollowedRun implements Run {
 	readonly #scheduler: Scheduler;
 	#pid: number | null = null;
 	#isScanning = false;
+	#scannedMs = Number.NEGATIVE_INFINITY;
 	#conversationId: string | null;
 	#db: ConversationDb | null = null;
 	#tail: StepTail | null = null;
@@ -161,13 +164,15 @@ export class FollowedRun implements Run {
 	/** While the process runs, what it holds open decides among what is proven; afterwards the proof alone has to. */
 	#find(): void {
 		if (this.#exit !== null) this.#bind(null);
-		else if (this.#pid !== null && !this.#isScanning) void this.#scan(this.#pid);
+		else if (this.#pid !== null && !this.#isScanning && performance.now() - this.#scannedMs >= SCAN_PAUSE_MS)
+			void this.#scan(this.#pid);
 	}
 
 	async #scan(pid: number): Promise<void> {
 		this.#isScanning = true;
 		const held = await conversationsHeldBy(pid, this.#spec.conversationsDir).catch(() => null); // Nothing can be seen: the proof decides at the end.
 		this.#isScanning = false;
+		this.#scannedMs = performance.now();
 		if (this.#isEnded || held === null) return;
 		this.#bind(held);
 		if (this.#conversationId !== null) this.look();

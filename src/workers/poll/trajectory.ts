@@ -20,15 +20,6 @@ export type TrajectoryMetadata = {
 	readonly workspaceUris: readonly string[];
 };
 
-/** A row of the table `parent_references`. */
-export type ParentReference = {
-	readonly trajectoryId: string;
-	readonly step: number;
-	/** 2 is a fork, 6 a fork for a subagent. */
-	readonly kind: number;
-	readonly conversationId: string;
-};
-
 const MAX_WORKSPACES = 1_000;
 
 export function decodeTrajectoryMetadata(blob: ColumnBlob): Decoded<TrajectoryMetadata> {
@@ -62,16 +53,4 @@ export function decodeTrajectoryMetadata(blob: ColumnBlob): Decoded<TrajectoryMe
 		}
 	}
 	return { kind: reader.fault ?? "ok", value: { ...found, workspaceUris: [...uris] } };
-}
-
-export function decodeParentReference(blob: ColumnBlob): Decoded<ParentReference> {
-	const reader = new WireReader(toBytes(blob));
-	const found = { trajectoryId: "", step: 0, kind: 0, conversationId: "" };
-	while (reader.next()) {
-		if (reader.field === 1) found.trajectoryId = reader.text(found.trajectoryId);
-		else if (reader.field === 2) found.step = reader.uint(found.step);
-		else if (reader.field === 5) found.kind = reader.uint(found.kind);
-		else if (reader.field === 6) found.conversationId = reader.text(found.conversationId);
-	}
-	return { kind: reader.fault ?? "ok", value: found };
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { decodeParentReference, decodeTrajectoryMetadata } from "../../../src/workers/poll/trajectory.ts";
+import { decodeTrajectoryMetadata } from "../../../src/workers/poll/trajectory.ts";
 import { message, timestamp } from "../../support/protobuf-writer.ts";
 
 const ROOT = "5f3c0000-0000-4000-8000-00000000000a";
@@ -62,22 +62,6 @@ describe("a conversation's metadata", () => {
 			nestingDepth: 0,
 			rootId: ROOT,
 			workspaceUris: [],
-		});
-	});
-});
-
-describe("a reference to a parent", () => {
-	test("of a fork", () => {
-		expect(decodeParentReference(message([1, "t"], [2, 7], [5, 2], [6, PARENT]))).toStrictEqual({
-			kind: "ok",
-			value: { trajectoryId: "t", step: 7, kind: 2, conversationId: PARENT },
-		});
-	});
-
-	test("that is torn", () => {
-		expect(decodeParentReference(message([1, "t"], [6, PARENT]).subarray(0, 9))).toMatchObject({
-			kind: "torn",
-			value: { trajectoryId: "t" },
 		});
 	});
 });
