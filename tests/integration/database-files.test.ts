@@ -1,4 +1,6 @@
 /** Which conversation database a poll lane follows, what it does when the file is not what it was, and whole turns. */
+import { copyFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
 import { DatabaseRig } from "../support/database-rig.ts";
@@ -58,6 +60,27 @@ describe("whose conversation", () => {
 		expect(outline.slice(0, 2)).toEqual(["ready", "7 notice user_input"]);
 		expect(outline.slice(-3)).toEqual(["10 text: Done.\n", "10 model-call", SUCCESS]);
 		expect(agy.answer).toBe("Done.\n");
+	});
+
+	it("that was to be resumed and is not there any more is another one, which agy begins", async () => {
+		const gone = "c0ffee00-0000-4000-8000-00000000dead";
+		const agy = await db.follow(scripted({}, user(0), planner(1, 3, "A new one.")), { conversationId: gone });
+		expect((await agy.over()).at(-1)).toBe(SUCCESS);
+		expect([agy.answer, agy.link.conversationId]).toEqual(["A new one.", FIRST_ID]);
+	});
+
+	it("that was to be resumed and does not get the prompt is given up for the one that does", async () => {
+		const other = "c0ffee00-0000-4000-8000-00000000beef";
+		await (await db.follow(scripted({}, user(0), planner(1, 3, "First.")))).over();
+		const known = join(db.sandbox.conversationsDir, `${FIRST_ID}.db`);
+		const stranger = join(db.sandbox.conversationsDir, `${other}.db`);
+		copyFileSync(known, stranger);
+		const agy = await db.follow(scripted({}, user(0), planner(1, 3, "Second.")), {
+			prompt: "again",
+			conversationId: other,
+		});
+		expect((await agy.over()).at(-1)).toBe(SUCCESS);
+		expect([agy.answer, agy.link.conversationId]).toEqual(["Second.", "c0ffee00-0000-4000-8000-000000000002"]);
 	});
 });
 

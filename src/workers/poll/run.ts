@@ -9,6 +9,7 @@
  * A file that was replaced is opened again. A look that fails is made up for by the next one.
  */
 
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { AgyEvent, TurnEndEvent } from "../../shared/events.ts";
 import { REPLACED_CHECK_MS, TRAILING_LOOK_MS, TRAILING_LOOKS } from "../../shared/limits.ts";
@@ -58,7 +59,9 @@ export class FollowedRun implements Run {
 		this.#spec = spec;
 		this.#sink = sink;
 		this.#scheduler = scheduler;
-		this.#conversationId = spec.conversationId;
+		const { conversationId } = spec;
+		// What is not there any more is not what agy goes on with: it starts another one.
+		this.#conversationId = conversationId !== null && existsSync(this.#pathOf(conversationId)) ? conversationId : null;
 		this.#before = spec.conversationId === null ? "" : this.#lastUserRow(spec.conversationId);
 		scheduler.add(this, spec.conversationsDir);
 	}
@@ -142,6 +145,11 @@ export class FollowedRun implements Run {
 		const start = this.#db.lastOfType(USER_INPUT);
 		if (start === null || !isPromptOf(start, this.#spec) || nameOf(start) === this.#before) {
 			this.#note(`The prompt of this run was not found in ${this.#db.path}.`);
+			// agy did not go on with the conversation it was told to: it may have started another one.
+			if (this.#exit !== null && conversationId === this.#spec.conversationId) {
+				this.#closeDb();
+				this.#conversationId = null;
+			}
 			return false;
 		}
 		// In a file that took the place of another, what was told of the same rows still holds.
