@@ -54,7 +54,8 @@ describe("an agy that is silent for AGY_INACTIVITY_TIMEOUT_MIN", () => {
 	});
 
 	it("is given more time while what a tool of it started still runs", async () => {
-		const env = { AGY_INACTIVITY_TIMEOUT_MIN: "0.02" };
+		// It is given 12 times as much, within which the other turn has to begin and end on any machine.
+		const env = { AGY_INACTIVITY_TIMEOUT_MIN: "0.05" };
 		const patient = await stage.open({
 			scenario: {
 				turns: [
@@ -77,8 +78,8 @@ describe("an agy that is silent for AGY_INACTIVITY_TIMEOUT_MIN", () => {
 		});
 		const turn = patient.turn("work");
 		await stage.sandbox.reached("tool-with-child");
-		// The same silence, begun later, ends a turn whose tool has nothing running: twice over.
-		for (const prompt of ["one", "two"]) expect(await silent.ask(prompt)).toMatch(/said nothing for 1 seconds/);
+		// The same silence, begun later, ends a turn whose tool has nothing running.
+		expect(await silent.ask("one")).toMatch(/said nothing for 3 seconds/);
 		expect(assistantMessages(patient.records).at(-1)?.stopReason).toBe("toolUse");
 		stage.sandbox.openGate("child-may-end");
 		stage.sandbox.openGate("tool-may-end");

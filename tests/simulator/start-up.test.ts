@@ -33,6 +33,7 @@ describe("init", () => {
 		const run = agy.start({ scenario: "gated", version: "1.1.18" });
 		run.send("hi");
 		await agy.reached("first");
+		await until("its first line", () => run.events.length > 0);
 		expect(run.events[0]?.event).toBe("init");
 	});
 

@@ -51,6 +51,7 @@ describe("statuses", () => {
 		run.send("hi");
 		await agy.reached("parked");
 		expect(run.results).toEqual([]);
+		await until("init", () => run.events.length > 0);
 		const id = run.events[0]?.conversation_id;
 		expect(agy.read(`antigravity-cli/brain/${id}/.system_generated/logs/transcript.jsonl`)).toContain(
 			"The parked answer.",
