@@ -32,6 +32,7 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
 	msgpackr: /^src\/shared\/frames\.ts$/,
 	comlink: /^src\/shared\/rpc\.ts$/,
 	piscina: /^src\/main\/lanes\.ts$/,
+	"jsonc-parser": /^src\/main\/bridge\/mcp-config-text\.ts$/,
 	"@modelcontextprotocol/sdk": /^src\/main\/bridge\/mcp-server\.ts$/,
 	"@earendil-works/pi-ai": /^src\/main\//,
 	"@earendil-works/pi-coding-agent": /^src\/main\//,

@@ -12,11 +12,11 @@ export function draftOf(path: string): string {
 	return `${path}.${process.pid}.${randomUUID().slice(0, 8)}.tmp`;
 }
 
-/** Removes the drafts of processes that are gone. */
-export async function sweepDrafts(directory: string): Promise<void> {
+/** Removes the drafts of processes that are gone, of all files or of those whose name begins so. */
+export async function sweepDrafts(directory: string, prefix = ""): Promise<void> {
 	for (const name of await readdir(directory).catch(() => [])) {
 		// No folder: nothing was ever written.
-		const pid = DRAFT.exec(name)?.[1];
+		const pid = name.startsWith(prefix) ? DRAFT.exec(name)?.[1] : undefined;
 		if (pid !== undefined && (await identify(Number(pid))) === null) await rm(join(directory, name), { force: true });
 	}
 }
