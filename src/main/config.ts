@@ -30,6 +30,8 @@ export type Config = {
 	readonly systemPrompt: boolean;
 	/** Put what agy missed beside the prompt, shortened, instead of into a file. Default: false. */
 	readonly digest: boolean;
+	/** How agy's own steps are shown: as cards, or as lines in the thinking text. Default: cards. */
+	readonly steps: "cards" | "lines";
 	/** More arguments for every agy process, split at spaces. */
 	readonly extraArgs: readonly string[];
 	/** Log everything, not only warnings and errors. */
@@ -128,6 +130,7 @@ export function loadConfig(env: Env = process.env): Config {
 		agent: setting("agent", "AGY_AGENT", null, parseText),
 		systemPrompt: setting("systemPrompt", "AGY_SYSTEM_PROMPT", true, parseSwitch),
 		digest: setting("digest", "AGY_DIGEST", false, parseSwitch),
+		steps: setting("steps", "AGY_STEPS", "cards", oneOf(["cards", "lines"])),
 		extraArgs: setting("extraArgs", "AGY_EXTRA_ARGS", [], parseArgs),
 		debug: setting("debug", "AGY_DEBUG", false, parseSwitch),
 		prices: Object.freeze(toPrices(file.prices, (text) => problems.push(text))),

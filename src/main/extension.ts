@@ -145,5 +145,10 @@ function headlessSession(pi: ExtensionAPI): Session {
 		hasTerminal: false,
 		notify: () => {}, // No screen: what matters is in the message's error.
 		stepTool: () => (pi.getActiveTools().includes(STEP_TOOL_NAME) ? STEP_TOOL_NAME : null),
+		nativeTools: () => {
+			const builtins = pi.getAllTools().filter(({ sourceInfo }) => sourceInfo.source === "builtin");
+			const active = new Set(pi.getActiveTools());
+			return new Set(builtins.map(({ name }) => name).filter((name) => active.has(name)));
+		},
 	};
 }

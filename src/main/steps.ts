@@ -6,18 +6,29 @@
 
 import type { JsonObject, SubagentEvent, ToolEvent } from "../shared/events.ts";
 import { STEP_OUTPUT_CHARS } from "../shared/limits.ts";
+import type { StepView } from "./cards/step-files.ts";
+
+/** What a card of a running step shows of its output: some 100 lines, sent to the screen with each piece. */
+const LIVE_OUTPUT_CHARS = 8_000;
 
 export type StepOutcome = {
 	readonly state: "done" | "error" | "background" | "lost";
 	readonly output: string;
 	/** As agy measured it; null when it did not. */
 	readonly durationMs: number | null;
+	/** What the step left in files; absent when there is nothing to show. Does not fail, and may take a while. */
+	readonly view?: Promise<StepView>;
 };
+
+type Watcher = (output: string) => void;
 
 type Entry = {
 	readonly promise: Promise<StepOutcome>;
 	readonly resolve: (outcome: StepOutcome) => void;
 	isSettled: boolean;
+	/** What the step printed before its end. */
+	progress: string;
+	readonly watchers: Set<Watcher>;
 };
 
 export class Steps {
@@ -28,18 +39,41 @@ export class Steps {
 		const promise = new Promise<StepOutcome>((settle) => {
 			resolve = settle;
 		});
-		this.#entries.set(callId, { promise, resolve, isSettled: false });
+		this.#entries.set(callId, { promise, resolve, isSettled: false, progress: "", watchers: new Set() });
 	}
 
 	isOpen(callId: string): boolean {
 		return this.#entries.get(callId)?.isSettled === false;
 	}
 
+	/** The step runs on; `output` is all that it has printed so far. */
+	report(callId: string, output: string): void {
+		const entry = this.#entries.get(callId);
+		if (!entry || entry.isSettled) return;
+		const progress = toLiveOutput(output);
+		if (progress === entry.progress) return;
+		entry.progress = progress;
+		for (const watcher of entry.watchers) watcher(progress);
+	}
+
+	/** Tells what the step has printed by now, and from then on whatever it prints until its end. Returns the way out. */
+	watch(callId: string, watcher: Watcher): () => void {
+		const entry = this.#entries.get(callId);
+		if (!entry) return () => {};
+		entry.watchers.add(watcher);
+		if (entry.progress !== "") watcher(entry.progress);
+		return () => void entry.watchers.delete(watcher);
+	}
+
+	/** A step that ends without a word keeps what it printed before. */
 	settle(callId: string, outcome: StepOutcome): void {
 		const entry = this.#entries.get(callId);
 		if (!entry || entry.isSettled) return;
 		entry.isSettled = true;
-		entry.resolve(outcome);
+		entry.watchers.clear();
+		const words =
+			outcome.state === "background" ? [entry.progress, outcome.output] : [outcome.output || entry.progress];
+		entry.resolve({ ...outcome, output: words.filter((text) => text !== "").join("\n") });
 	}
 
 	/** What agy's step came to. A call nobody knows (an old session re-run by hand) is lost at once. */
@@ -77,6 +111,11 @@ export function toStepOutcome(event: ToolEvent | SubagentEvent): StepOutcome | n
 		return { state: "error", output: event.error?.message || event.output || "The tool failed.", durationMs };
 	}
 	return { state: "done", output: shorten(event.output ?? ""), durationMs };
+}
+
+/** The end of it: a running command is watched, not read. */
+function toLiveOutput(output: string): string {
+	return output.length > LIVE_OUTPUT_CHARS ? `…${output.slice(output.length - LIVE_OUTPUT_CHARS)}` : output;
 }
 
 function shorten(output: string): string {

@@ -1,6 +1,7 @@
 /** What a turn is given by its owner and what it tells in return. */
 
-import type { AgyEvent, TokenUsage } from "../shared/events.ts";
+import type { AgyEvent, TokenUsage, ToolEvent } from "../shared/events.ts";
+import type { StepFiles } from "./cards/step-files.ts";
 import type { Link } from "./link.ts";
 import type { PiStream } from "./pi-stream.ts";
 import type { Steps } from "./steps.ts";
@@ -15,11 +16,18 @@ export type Segment = {
 	readonly onEvent?: (event: AgyEvent) => void | Promise<void>;
 };
 
-/** A card is a call to the display tool of that name. */
-export type StepDisplay =
-	| { readonly as: "card"; readonly tool: string }
-	| { readonly as: "line" }
-	| { readonly as: "hidden" };
+/** A card is a call to the display tool, or of a tool of pi's that does the same as agy's. */
+export type CardDisplay = {
+	readonly as: "card";
+	/** Name of the display tool. */
+	readonly tool: string;
+	/** Names of the builtins that pi can run now. */
+	readonly nativeTools: () => ReadonlySet<string>;
+	/** Where agy works. */
+	readonly cwd: string;
+};
+
+export type StepDisplay = CardDisplay | { readonly as: "line" } | { readonly as: "hidden" };
 
 export type TurnEnd = {
 	readonly verdict: Verdict;
@@ -37,6 +45,10 @@ export type TurnOptions = {
 	readonly steps: Steps;
 	/** How a step agy ran by itself is shown. Asked for each step. */
 	readonly stepDisplay: () => StepDisplay;
+	/** Looks after the files that steps change; null when nothing of them is shown. */
+	readonly files: Pick<StepFiles, "note" | "viewOf"> | null;
+	/** A call of a tool that pi itself runs for agy, and so shows itself: it gets no card. Default: none is. */
+	readonly isBridged?: (event: ToolEvent) => boolean;
 	/** Minutes; 0 is off. */
 	readonly inactivityTimeoutMin: number;
 	readonly turnTimeoutMin: number;

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { AgyError } from "../shared/errors.ts";
 import { READY_WAIT_MS } from "../shared/limits.ts";
 import type { Binary } from "./binary.ts";
+import { StepFiles } from "./cards/step-files.ts";
 import { type Config, turnTimeoutMinOf } from "./config.ts";
 import { Conversation, userSection } from "./conversation.ts";
 import { settlesWithin } from "./deadline.ts";
@@ -17,6 +18,7 @@ import { planHistory } from "./history.ts";
 import type { Hub } from "./hub.ts";
 import type { Link, LinkSpec } from "./link.ts";
 import type { Catalog } from "./models.ts";
+import { runCommand } from "./processes/run.ts";
 import { composePrompt, renderUserMessages, toFileSection } from "./prompt.ts";
 import { type Ask, type RunningTurn, toSegment } from "./provider.ts";
 import type { SessionBindings } from "./sessions.ts";
@@ -34,6 +36,8 @@ export type Session = {
 	notify(text: string, level: "info" | "warning"): void;
 	/** Name of the display tool while pi can run it, else null. */
 	stepTool(): string | null;
+	/** Names of pi's own tools that it can run now; another extension's tool of such a name is none. */
+	nativeTools(): ReadonlySet<string>;
 };
 
 export type TurnStarterOptions = {
@@ -86,6 +90,7 @@ export class TurnStarter {
 		const { config, engine, providerId, bindings, spill } = this.#options;
 		const session = this.#options.session();
 		const hub = this.#options.hub();
+		const files = config.steps === "cards" ? this.#watchFiles(hub, session.cwd, ask.signal) : null;
 		const { binary, slug } = await this.#choose(ask, hub);
 		const instructions = config.systemPrompt ? ask.instructions : "";
 		const rideInFile = instructions !== "" && config.agent === null && !binary.missingFlags.includes("agent");
@@ -122,9 +127,11 @@ export class TurnStarter {
 			{
 				...this.#commonOptions(link, session, binary),
 				stepDisplay: () => {
-					const tool = session.stepTool();
-					return tool === null ? { as: "line" } : { as: "card", tool };
+					const tool = config.steps === "cards" ? session.stepTool() : null;
+					if (tool === null) return { as: "line" };
+					return { as: "card", tool, nativeTools: session.nativeTools, cwd: session.cwd };
 				},
+				files,
 				usageBefore: conversation.usageBefore,
 				onConversation: (conversationId, model) => {
 					if (!conversation.named(conversationId)) {
@@ -186,6 +193,7 @@ export class TurnStarter {
 			{
 				...this.#commonOptions(link, session, binary),
 				stepDisplay: () => ({ as: "hidden" }),
+				files: null,
 				usageBefore: { input: 0, output: 0, thinking: 0, cacheRead: 0 },
 				onConversation: () => {},
 				onRead: () => {},
@@ -347,16 +355,22 @@ export class TurnStarter {
 			turnTimeoutMin: turnTimeoutMinOf(config, session.hasTerminal),
 			encodePrompt: (text) => engine.encodePrompt(engine.payload(this.#asPlainText(text, binary))),
 			transcriptPath: (conversationId) =>
-				join(
-					config.geminiDir,
-					"antigravity-cli",
-					"brain",
-					conversationId,
-					".system_generated",
-					"logs",
-					"transcript.jsonl",
-				),
+				join(this.#brainDir(conversationId), ".system_generated", "logs", "transcript.jsonl"),
 		};
+	}
+
+	/** Where agy keeps what belongs to a conversation beside its words. */
+	#brainDir(conversationId: string): string {
+		return join(this.#options.config.geminiDir, "antigravity-cli", "brain", conversationId);
+	}
+
+	#watchFiles(hub: Hub, cwd: string, signal: AbortSignal): StepFiles {
+		const { childEnv } = this.#options.config;
+		return new StepFiles({
+			cwd,
+			runGit: (args, limits) => runCommand({ bin: "git", args, env: childEnv, signal, ...limits }, hub.registry),
+			brainDir: (conversationId) => this.#brainDir(conversationId),
+		});
 	}
 
 	#finish(hub: Hub, link: Link, { verdict }: TurnEnd): void {

@@ -54,7 +54,7 @@ export class Turn implements LinkConsumer {
 	constructor(options: TurnOptions, segment: Segment) {
 		this.#options = options;
 		this.#segment = segment;
-		this.#cards = new StepCards(options.id, options.steps);
+		this.#cards = new StepCards(options.id, options.steps, options.files);
 		this.#silence = new Timer(options.inactivityTimeoutMin * 60_000, () => void this.#endUnlessToolRuns());
 		this.#cap = new Timer(options.turnTimeoutMin * 60_000, () =>
 			this.#end("too-long", { timeoutMin: options.turnTimeoutMin }),
@@ -163,12 +163,19 @@ export class Turn implements LinkConsumer {
 
 	#apply(event: AgyEvent): void | Promise<void> {
 		if (this.#phase === "ended") return;
+		if (event.kind === "tool") {
+			if (this.#options.isBridged?.(event)) return this.#note(event); // pi shows it when it runs it.
+			this.#options.files?.note(event, this.#options.link.conversationId ?? "");
+		}
 		if (isStep(event) && this.#cards.settle(event)) {
 			this.#note(event);
 			if (this.#phase === "parked" && !this.#cards.hasUnsettled) this.#pauseClocks();
 			return;
 		}
-		if (this.#phase === "streaming" && !this.#cards.isEmpty && movesOn(event)) this.#park();
+		if (this.#phase === "streaming" && movesOn(event)) {
+			this.#showWaitingSteps();
+			if (!this.#cards.isEmpty) this.#park();
+		}
 		if (this.#phase === "streaming") return this.#write(event);
 		if (movesOn(event)) this.#cards.leaveBehind();
 		this.#backlog.push(event);
@@ -238,8 +245,14 @@ export class Turn implements LinkConsumer {
 	#writeStep(event: ToolEvent | SubagentEvent): void {
 		const display = this.#options.stepDisplay();
 		if (display.as === "hidden" || this.#cards.isOldNews(event)) return;
-		if (display.as === "card") this.#cards.open(event, this.#segment.stream, display.tool);
+		if (display.as === "card") this.#cards.show(event, this.#segment.stream, display);
 		else this.#cards.writeLine(event, this.#segment.stream);
+	}
+
+	#showWaitingSteps(): void {
+		if (!this.#cards.hasWaiting) return;
+		const display = this.#options.stepDisplay();
+		if (display.as === "card") this.#cards.showWaiting(this.#segment.stream, display.tool);
 	}
 
 	/** All events there are have been taken: cards that wait for pi end the message now. */

@@ -25,7 +25,7 @@ export type ToolEvent = {
 	readonly state: StepState;
 	readonly name: string;
 	readonly args: JsonObject;
-	/** Absent when the tool printed nothing. */
+	/** Absent when the tool printed nothing; of an active step all that it has printed so far. */
 	readonly output?: string;
 	readonly error?: { readonly type: string; readonly message: string };
 	readonly durationMs?: number;

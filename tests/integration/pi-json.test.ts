@@ -62,7 +62,7 @@ describe("pi --mode json", () => {
 
 	it("shows each step of agy as one card with its result, between the texts around it", async () => {
 		const tool = (name: string, more: object = {}) => ({ kind: "tool", name, permission: "allowed", ...more });
-		const read = tool("view_file", { parameters: { AbsolutePath: "/a.txt" }, output: "12 lines" });
+		const read = tool("view_file", { parameters: { AbsolutePath: "{{workspace}}/a.txt" }, output: "12 lines" });
 		const fail = tool("read_url_content", { end: "error", error: "Failed to fetch" });
 		const open = tool("run_command", { parameters: { CommandLine: "npm start" }, end: "open" });
 		const text = (said: string) => ({ kind: "text", text: said });
@@ -87,6 +87,7 @@ describe("pi --mode json", () => {
 				],
 			},
 		});
+		sandbox.write("work/a.txt", "what pi reads");
 		const pi = jsonPi(sandbox, ["one", "several", "background"]);
 		expect((await pi.finished()).code).toBe(0);
 		expect(pi.stderr).toBe("");
@@ -94,13 +95,13 @@ describe("pi --mode json", () => {
 		expect(story(pi.records).some(isThought)).toBe(true);
 		expect(story(pi.records).filter((part) => !isThought(part))).toEqual([
 			"Before. ",
-			"[view_file]",
+			"[read]",
 			"After. ",
 			"[read_url_content]",
 			"So it failed.",
-			"[view_file]",
 			"[replace_file_content]",
 			"[run_command]",
+			"[read]",
 			"All three done.",
 			"[run_command]",
 			"It runs in the background.",
@@ -109,16 +110,16 @@ describe("pi --mode json", () => {
 			cards(pi.records).map(({ output, isError, details, call }) => [
 				output,
 				isError,
-				details.state,
-				details.durationMs,
-				Object.values((call.arguments as { args: object }).args),
+				details?.state,
+				details?.durationMs,
+				Object.values((call.arguments as { args?: object }).args ?? call.arguments),
 			]),
 		).toEqual([
-			["12 lines", false, "done", 20, ["/a.txt"]],
+			["what pi reads", false, undefined, undefined, [`${sandbox.workspace}/a.txt`]],
 			["Failed to fetch", true, "error", 20, []],
-			["12 lines", false, "done", 20, ["/a.txt"]],
 			["(no output)", false, "done", 250, []],
 			["4 passed\r\n", false, "done", 20, []],
+			["what pi reads", false, undefined, undefined, [`${sandbox.workspace}/a.txt`]],
 			[expect.stringContaining("Still running"), false, "background", null, ["npm start"]],
 		]);
 		// Tools that run at once share a message when agy's lines arrive together, so only its last one is certain.

@@ -1,5 +1,6 @@
 /** Every form in which agy's output may come, from a real process to the message in pi's session. */
 import { readFileSync } from "node:fs";
+import { relative } from "node:path";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
 import { describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
@@ -97,12 +98,16 @@ describe("a whole answer comes of", () => {
 	});
 });
 
+/** What is told of the edit of the scenario `tools`, which writes nothing. */
+const NO_FILE = "src/sum.ts: there is no such file.";
+
 describe("a tool step", () => {
 	it.each([
-		{ name: "in tool_info", scenario: "tools", outputs: ["12 lines, 240 bytes", "(no output)", "4 passed\r\n"] },
+		{ name: "in tool_info", scenario: "tools", outputs: ["12 lines, 240 bytes", NO_FILE, "4 passed\r\n"] },
 		{ name: "beside tool_info", scenario: "output-beside", outputs: ["4 passed\r\n"] },
 	])("shows its output when it stands $name", async ({ scenario, outputs }) => {
 		const session = await stage.open({ scenario });
+		session.session.setActiveToolsByName(["antigravity"]);
 		const turn = await session.turn("go");
 		expect(cards(turn).map((card) => card.output)).toEqual(outputs);
 		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
@@ -158,15 +163,16 @@ describe("an extension that watches over tool calls", () => {
 		};
 	}
 
-	it("sees the display tool alone; what agy did stays as it is", async () => {
+	it("sees the display tool, and what pi runs again; what agy did stays as it is", async () => {
 		const asked: string[] = [];
 		const session = await stage.open({
 			scenario: "tools",
-			extensions: [guard(asked, (name) => name === "antigravity")],
+			extensions: [guard(asked, () => true)],
 		});
+		stage.sandbox.write(`${relative(stage.sandbox.path, session.cwd)}/src/sum.ts`, "a - b\n");
 		const turn = await session.turn("go");
-		expect(asked).toEqual(["antigravity", "antigravity", "antigravity"]);
-		expect(cards(turn).map((card) => card.output)).toEqual(["12 lines, 240 bytes", "(no output)", "4 passed\r\n"]);
+		expect(asked).toEqual(["read", "antigravity", "antigravity"]);
+		expect(cards(turn).map((card) => card.output)).toEqual(["a - b\n", "src/sum.ts: unchanged.", "4 passed\r\n"]);
 		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
 	});
 
@@ -174,7 +180,7 @@ describe("an extension that watches over tool calls", () => {
 		const asked: string[] = [];
 		const session = await stage.open({ scenario: "tools", extensions: [guard(asked, () => false)] });
 		const turn = await session.turn("go");
-		expect(new Set(asked)).toEqual(new Set(["antigravity"]));
+		expect(new Set(asked)).toEqual(new Set(["read", "antigravity"]));
 		expect(cards(turn).map((card) => card.isError)).toEqual(asked.map(() => true));
 		expect(answer(turn)).toMatchObject({ stopReason: "stop" });
 		expect(textOf(answer(turn))).toBe("All four tests pass now.\n");

@@ -29,6 +29,7 @@ describe("without any setting", () => {
 			agent: null,
 			systemPrompt: true,
 			digest: false,
+			steps: "cards",
 			extraArgs: [],
 			debug: false,
 			prices: {},
@@ -89,6 +90,7 @@ describe("each setting, from the environment and from the file", () => {
 		["debug", "AGY_DEBUG", "1", true, true, true],
 		["systemPrompt", "AGY_SYSTEM_PROMPT", "off", false, false, false],
 		["digest", "AGY_DIGEST", "on", true, true, true],
+		["steps", "AGY_STEPS", "lines", "lines", "lines", "lines"],
 		["geminiDir", "AGY_GEMINI_DIR", "/srv/gemini", "/srv/gemini", "~/gemini", join(homedir(), "gemini")],
 	];
 
@@ -163,6 +165,7 @@ describe("a value that is not understood is named", () => {
 	test.each<[keyof Config, unknown, unknown]>([
 		["turnTimeoutMin", true, null],
 		["digest", 7, false],
+		["steps", "line", "cards"],
 	])("config.json: %s: %j: the default applies", (name, value, fallback) => {
 		const config = load({}, { [name]: value });
 		expect(config[name]).toStrictEqual(fallback);

@@ -18,7 +18,7 @@ describe("a step", () => {
 		const waiting = [steps.outcome("1"), steps.outcome("1")];
 		steps.settle("1", DONE);
 		expect(await Promise.all(waiting)).toStrictEqual([DONE, DONE]);
-		expect(await steps.outcome("1")).toBe(DONE);
+		expect(await steps.outcome("1")).toStrictEqual(DONE);
 		expect(steps.isOpen("1")).toBe(false);
 	});
 
@@ -27,7 +27,7 @@ describe("a step", () => {
 		steps.open("1");
 		steps.settle("1", DONE);
 		steps.settle("1", ERROR);
-		expect(await steps.outcome("1")).toBe(DONE);
+		expect(await steps.outcome("1")).toStrictEqual(DONE);
 	});
 
 	test("that was forgotten is lost for whoever waits", async () => {
@@ -46,7 +46,7 @@ describe("a step", () => {
 		steps.settle("1", DONE);
 		steps.forget("1");
 		steps.forget("1");
-		expect(await waiting).toBe(DONE);
+		expect(await waiting).toStrictEqual(DONE);
 	});
 
 	test("nobody knows is lost at once and settles nothing", async () => {
@@ -55,6 +55,55 @@ describe("a step", () => {
 		steps.forget("x");
 		expect(steps.isOpen("x")).toBe(false);
 		expect(await steps.outcome("x")).toMatchObject({ state: "lost" });
+	});
+});
+
+describe("while a step runs", () => {
+	test("what it has printed is told, at once to whoever comes later", () => {
+		const steps = new Steps();
+		const [early, late]: string[][] = [[], []];
+		steps.open("1");
+		steps.watch("1", (output) => early?.push(output));
+		steps.report("1", "a");
+		const leave = steps.watch("1", (output) => late?.push(output));
+		steps.report("1", "a");
+		steps.report("1", "ab");
+		leave();
+		steps.report("1", "abc");
+		steps.settle("1", DONE);
+		steps.report("1", "abcd");
+		expect([early, late]).toStrictEqual([
+			["a", "ab", "abc"],
+			["a", "ab"],
+		]);
+	});
+
+	test("the end of endless output is told", () => {
+		const steps = new Steps();
+		let told = "";
+		steps.open("1");
+		steps.watch("1", (output) => (told = output));
+		steps.report("1", `${"x".repeat(100_000)}end`);
+		expect(told).toMatch(/^…x+end$/);
+		expect(told.length).toBeLessThan(10_000);
+	});
+
+	test.each<[string, StepOutcome, string]>([
+		["an end without a word keeps it", { ...DONE, output: "" }, "so far"],
+		["an end with words replaces it", DONE, "4 passed"],
+		["a step left behind keeps it too", { ...DONE, state: "background", output: "goes on" }, "so far\ngoes on"],
+	])("%s", async (_name, outcome, output) => {
+		const steps = new Steps();
+		steps.open("1");
+		steps.report("1", "so far");
+		steps.settle("1", outcome);
+		expect((await steps.outcome("1")).output).toBe(output);
+	});
+
+	test("nobody hears of a step nobody knows", () => {
+		const steps = new Steps();
+		steps.report("x", "a");
+		steps.watch("x", () => expect.unreachable())();
 	});
 });
 

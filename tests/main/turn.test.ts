@@ -1,7 +1,8 @@
 /** Long because one machine is looked at three ways: state by event, one story each, and everything at random. */
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import type { AgyEvent } from "../../src/shared/events.ts";
+import type { StepDisplay } from "../../src/main/turn-contract.ts";
+import type { AgyEvent, StepState, ToolEvent } from "../../src/shared/events.ts";
 import {
 	MAX_SILENCE_EXTENSIONS,
 	TRANSCRIPT_LOOKUP_MS,
@@ -22,7 +23,7 @@ import {
 } from "../support/agy-events.ts";
 import { FakeLink } from "../support/fake-link.ts";
 import { anyAct, anyEnding, anyResponse, type Ending, EXIT, LOST, TurnPlay } from "../support/turn-play.ts";
-import { STEP_TOOL, TurnStage } from "../support/turn-stage.ts";
+import { RUN_AGAIN, STEP_TOOL, TurnStage } from "../support/turn-stage.ts";
 
 const MINUTE_MS = 60_000;
 
@@ -312,6 +313,137 @@ describe("cards", () => {
 		expect(stage.turn.owns(call?.id ?? "")).toBe(false);
 		stage.turn.abort();
 	});
+});
+
+describe("a step that pi can run again", () => {
+	const view = (state: StepState, step = 2) =>
+		tool(step, state, { name: "view_file", args: { AbsolutePath: "/srv/demo/a.ts" } });
+	const callsOf = (stage: TurnStage) => stage.messages.flatMap(({ toolCalls }) => toolCalls.map(({ name }) => name));
+
+	function stageWithRead(): TurnStage {
+		const stage = new TurnStage();
+		stage.nativeTools.add("read");
+		return stage;
+	}
+
+	test("waits for its end, while the turn streams on", async () => {
+		const stage = stageWithRead();
+		stage.link.print(view("active"));
+		expect(stage.state).toBe("streaming");
+		stage.link.print(view("done"));
+		expect(stage.state).toBe("parked");
+		expect(stage.message.toolCalls).toMatchObject([{ name: "read", arguments: { path: "/srv/demo/a.ts" } }]);
+		expect(stage.turn.owns(stage.message.toolCalls[0]?.id ?? "")).toBe(true);
+		await stage.runCalls();
+		stage.resume();
+		stage.link.print(text("Read."), END);
+		expect([stage.text, stage.state]).toStrictEqual(["Read.", "ended: complete"]);
+	});
+
+	test("keeps no other card waiting, and comes with the next message", async () => {
+		const stage = stageWithRead();
+		stage.link.print(view("active", 2), tool(3, "active"));
+		expect(stage.state).toBe("parked");
+		expect(callsOf(stage)).toStrictEqual([STEP_TOOL]);
+		stage.link.print(view("done", 2), tool(3, "done"));
+		expect(await stage.runCalls()).toBe(true);
+		stage.resume();
+		await stage.pass();
+		expect(callsOf(stage)).toStrictEqual([STEP_TOOL, "read"]);
+		stage.turn.abort();
+	});
+
+	test("and fails shows why in the display tool", async () => {
+		const stage = stageWithRead();
+		stage.link.print(view("active"), {
+			...failedTool(2, "no such file"),
+			name: "view_file",
+			args: view("active").args,
+		});
+		expect(callsOf(stage)).toStrictEqual([STEP_TOOL]);
+		await stage.runCalls();
+		expect([...stage.outcomes.values()]).toMatchObject([{ state: "error", output: "no such file" }]);
+		stage.turn.abort();
+	});
+
+	test("and that agy leaves behind is shown as one in the background", async () => {
+		const stage = stageWithRead();
+		stage.link.print(view("active"), text("Meanwhile."), END);
+		expect(stage.message.end?.stopReason).toBe("toolUse");
+		expect(await stage.runCalls()).toBe(true);
+		expect([...stage.outcomes.values()]).toMatchObject([{ state: "background" }]);
+		stage.resume();
+		await stage.pass();
+		expect([stage.text, stage.state]).toStrictEqual(["Meanwhile.", "ended: complete"]);
+	});
+
+	test("leaves nothing behind when the turn is stopped before its end", () => {
+		const stage = stageWithRead();
+		stage.link.print(view("active"));
+		stage.turn.abort();
+		expect(callsOf(stage)).toStrictEqual([]);
+		expect(stage.state).toBe("ended: cancelled");
+	});
+});
+
+describe("a call that pi runs for agy", () => {
+	const call = (state: StepState, step = 2) =>
+		tool(step, state, { name: "call_mcp_tool", args: { ServerName: "pi-1", ToolName: "todo" } });
+	const isBridged = (event: ToolEvent) => event.name === "call_mcp_tool" && event.args.ServerName === "pi-1";
+
+	test.each<[string, StepDisplay | null]>([
+		["card", null],
+		["line", { as: "line" }],
+	])("has no %s of its own", (_name, display) => {
+		const stage = new TurnStage({ isBridged });
+		if (display) stage.display = display;
+		stage.link.print(call("active"), call("done"), text("Done."), END);
+		expect(stage.messages).toHaveLength(1);
+		expect([stage.message.toolCalls, stage.message.thinking]).toStrictEqual([[], ""]);
+		expect([stage.text, stage.state]).toStrictEqual(["Done.", "ended: complete"]);
+	});
+
+	test("is a card like any other when another server answers it", () => {
+		const stage = new TurnStage({ isBridged });
+		stage.link.print({ ...call("done"), args: { ServerName: "other" } });
+		expect(stage.message.toolCalls).toHaveLength(1);
+		stage.turn.abort();
+	});
+
+	test("counts as something that was done", () => {
+		const stage = new TurnStage({ isBridged });
+		stage.link.turns = 2;
+		stage.link.print(call("active"));
+		stage.link.end(EXIT);
+		expect(stage.offers).toStrictEqual([]);
+		expect(stage.reads).toStrictEqual([""]);
+	});
+
+	test("does not hold the process back while pi runs a card", () => {
+		const stage = new TurnStage({ isBridged });
+		stage.link.print(tool(2, "done"));
+		stage.link.print(call("active", 3));
+		expect(stage.state).toBe("parked");
+		stage.turn.abort();
+	});
+});
+
+test("the files of a step are looked after when its news comes, not when it is shown", async () => {
+	const noted: string[] = [];
+	const view = Promise.resolve({ summary: "", diff: "+1 a", images: [] });
+	const files = {
+		note: ({ step, state }: ToolEvent, conversationId: string) => void noted.push(`${conversationId} ${step} ${state}`),
+		viewOf: () => view,
+	};
+	const stage = new TurnStage({ files });
+	stage.link.conversationId = "c0ffee";
+	stage.link.print(tool(2, "active"));
+	stage.link.print(tool(3, "active"), tool(3, "done"));
+	expect(noted).toStrictEqual(["c0ffee 2 active", "c0ffee 3 active", "c0ffee 3 done"]);
+	stage.link.print(tool(2, "done"));
+	await stage.runCalls();
+	expect([...stage.outcomes.values()].map((outcome) => outcome.view)).toStrictEqual([view]);
+	stage.turn.abort();
 });
 
 describe("steps without cards", () => {
@@ -1004,6 +1136,7 @@ test("whatever happens in whatever order, nothing is lost, doubled or left open"
 			if (isPatient && ending === "result" && !isCutOff) {
 				const shown = [...stage.outcomes.values()].map(({ output }) => output);
 				for (const output of play.outputs) expect(shown.filter((other) => other === output)).toHaveLength(1);
+				expect(shown.filter((other) => other === RUN_AGAIN.output)).toHaveLength(play.runAgain);
 			}
 
 			// What the user said was sent once or not at all, and either read or reported as undelivered.

@@ -22,6 +22,26 @@ function outline(steps: readonly WireStep[]): readonly string[] {
 	return steps.slice(1).map((step) => `${step.tool_name ?? step.step_type} ${step.state}`);
 }
 
+describe("a tool that takes a while", () => {
+	it("prints its output so far, and ends when the gate opens", async () => {
+		const tool = { name: "run_command", permission: "allowed", parameters: { CommandLine: "make" } };
+		const live = { ...tool, progress: ["a", "ab"], marker: "printed", gate: "end", output: "abc" };
+		const run = agy.start({ scenario: { turns: [{ steps: [{ kind: "tool", ...live }] }] } });
+		const asked = run.ask("hi");
+		await agy.reached("printed");
+		expect(run.steps.some((step) => step.state === "DONE" && step.step_type === "tool")).toBe(false);
+		agy.openGate("end");
+		await asked;
+		const tools = run.steps.filter((step) => step.step_type === "tool");
+		expect(tools.map((step) => [step.state, step.tool_info?.output])).toEqual([
+			["ACTIVE", undefined],
+			["ACTIVE", "a"],
+			["ACTIVE", "ab"],
+			["DONE", "abc"],
+		]);
+	});
+});
+
 describe("answers", () => {
 	it("done-only", async () => {
 		expect(outline((await play("done-only")).steps)).toEqual(["agent_response DONE"]);

@@ -176,6 +176,7 @@ export class ProviderStage {
 			hasTerminal: true,
 			notify: (line) => void this.notices.push(line),
 			stepTool: () => (this.hasStepTool ? STEP_TOOL : null),
+			nativeTools: () => new Set(),
 		};
 		const starter = new TurnStarter({
 			config: { ...defaults, ...config },

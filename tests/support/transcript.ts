@@ -36,7 +36,7 @@ export function textOf(message: AssistantMessage): string {
 export function story(records: Records): readonly string[] {
 	return assistantMessages(records).flatMap((message) =>
 		message.content.map((block) => {
-			if (block.type === "toolCall") return `[${(block.arguments as { tool?: string }).tool}]`;
+			if (block.type === "toolCall") return `[${(block.arguments as { tool?: string }).tool ?? block.name}]`;
 			return block.type === "text" ? block.text : `(${block.thinking})`;
 		}),
 	);

@@ -17,6 +17,7 @@ type Print =
 	| "notice"
 	| "unknown"
 	| "tool-active"
+	| "view-active"
 	| "subagent-active"
 	| "tool-whole";
 type StepNews = "tool-repeat" | "tool-done" | "tool-error";
@@ -49,7 +50,7 @@ const just = <T extends string>(...names: T[]) => fc.constantFrom(...names).map(
 export const anyAct: fc.Arbitrary<Act> = fc.oneof(
 	{ weight: 6, arbitrary: just("text", "frame", "pass") },
 	{ weight: 3, arbitrary: just("thinking", "model-call", "notice", "unknown", "stderr") },
-	{ weight: 4, arbitrary: just("tool-active", "subagent-active", "tool-whole") },
+	{ weight: 4, arbitrary: just("tool-active", "view-active", "subagent-active", "tool-whole") },
 	{
 		weight: 4,
 		arbitrary: fc.record({
@@ -97,6 +98,8 @@ export class TurnPlay {
 	readonly said: string[] = [];
 	/** Outputs of the steps whose end agy printed. */
 	readonly outputs: string[] = [];
+	/** Steps that ended well and that pi runs again. */
+	runAgain = 0;
 	/** All text agy printed, in order. */
 	expected = "";
 	readonly #hooks: { readonly onResponse?: () => Promise<void>; readonly onEvent?: () => Promise<void> };
@@ -110,6 +113,7 @@ export class TurnPlay {
 	constructor({ withHooks, isRetried, commandsRun }: PlayOptions) {
 		this.#hooks = withHooks ? { onResponse: async () => {}, onEvent: async () => {} } : {};
 		this.stage = new TurnStage({}, this.#hooks, isRetried ? failedAtOnce() : null);
+		this.stage.nativeTools.add("read");
 		this.stage.link.conversationId = "c0ffee";
 		// The look takes a while, in which other things happen.
 		this.stage.link.runningCommands = () =>
@@ -209,9 +213,11 @@ export class TurnPlay {
 				this.#frame.push(unknown);
 				return;
 			case "tool-active":
+			case "view-active":
 			case "subagent-active": {
 				const step = this.#nextStep();
-				const event = what === "tool-active" ? tool(step, "active") : subagent(step, "active");
+				const views = what === "view-active" ? { name: "view_file", args: { AbsolutePath: "/a" } } : {};
+				const event = what === "subagent-active" ? subagent(step, "active") : tool(step, "active", views);
 				this.#running.push(event);
 				this.#frame.push(event);
 				return;
@@ -244,8 +250,14 @@ export class TurnPlay {
 			this.#frame.push(subagent(event.step, isDone ? "done" : "error"));
 			return;
 		}
-		const output = this.#newOutput(event.step);
-		this.#frame.push(isDone ? tool(event.step, "done", { output }) : failedTool(event.step, output));
+		const { name, args, step } = event;
+		if (isDone && name === "view_file") {
+			this.runAgain++;
+			this.#frame.push(tool(step, "done", { name, args, output: "12 lines, 240 bytes" }));
+			return;
+		}
+		const output = this.#newOutput(step);
+		this.#frame.push(isDone ? tool(step, "done", { output }) : { ...failedTool(step, output), name, args });
 	}
 
 	#newOutput(step: number): string {

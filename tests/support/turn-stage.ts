@@ -12,6 +12,9 @@ type Hooks = Omit<Segment, "stream">;
 
 export const STEP_TOOL = "antigravity";
 
+/** What pi's own tools come to. */
+export const RUN_AGAIN: StepOutcome = { state: "done", output: "run again by pi", durationMs: null };
+
 export class TurnStage {
 	readonly link: FakeLink;
 	readonly steps: Steps;
@@ -29,7 +32,9 @@ export class TurnStage {
 	/** What pi's display tool got for each call that it ran. */
 	readonly outcomes = new Map<string, StepOutcome>();
 	readonly turn: Turn;
-	display: StepDisplay = { as: "card", tool: STEP_TOOL };
+	/** pi's own tools that are on. */
+	readonly nativeTools = new Set<string>();
+	display: StepDisplay = { as: "card", tool: STEP_TOOL, nativeTools: () => this.nativeTools, cwd: "/srv/demo" };
 
 	/** `before` is a turn whose prompt is sent again: its message is taken over. */
 	constructor(options: Partial<TurnOptions> = {}, hooks: Hooks = {}, before: TurnStage | null = null) {
@@ -41,6 +46,7 @@ export class TurnStage {
 				link: this.link.asLink,
 				steps: this.steps,
 				stepDisplay: () => this.display,
+				files: null,
 				inactivityTimeoutMin: 5,
 				turnTimeoutMin: 20,
 				usageBefore: null,
@@ -83,7 +89,10 @@ export class TurnStage {
 	/** pi waits for the calls of the last message and keeps what they came to. False while one is not settled. */
 	async runCalls(): Promise<boolean> {
 		const calls = this.message.toolCalls.filter(({ id }) => !this.outcomes.has(id));
-		for (const { id } of calls) void this.steps.outcome(id).then((outcome) => this.outcomes.set(id, outcome));
+		for (const { id, name } of calls) {
+			const outcome = name === STEP_TOOL ? this.steps.outcome(id) : Promise.resolve(RUN_AGAIN);
+			void outcome.then((known) => this.outcomes.set(id, known));
+		}
 		await this.pass();
 		return this.message.toolCalls.every(({ id }) => this.outcomes.has(id));
 	}

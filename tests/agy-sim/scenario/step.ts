@@ -52,6 +52,11 @@ const TOOL_FIELDS = {
 	outputBytes: count,
 	/** Number of ACTIVE frames, default 1. */
 	active: count,
+	/** Output so far, one after the other, each on a further ACTIVE frame. */
+	progress: list(text),
+	/** After the last ACTIVE frame: make the marker, then wait for the gate. */
+	marker: text,
+	gate: text,
 	/** How it ends; `rejected` never becomes a tool step, `open` stays ACTIVE. Default: done. */
 	end: oneOf("done", "error", "denied", "rejected", "open"),
 	error: text,

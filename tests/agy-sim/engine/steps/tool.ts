@@ -10,6 +10,7 @@ import type { FileToWrite, StepOf, ToolScript } from "../../scenario/step.ts";
 import type { StepFields, ToolInfo } from "../../wire/envelopes.ts";
 import { actionOf, isPermitted } from "../permissions.ts";
 import type { StepOutcome, TurnRun } from "../turn-run.ts";
+import { touch, waitForThing } from "./process-steps.ts";
 
 const TOOL_SECONDS = 0.02;
 
@@ -54,6 +55,9 @@ export async function beginTool(run: TurnRun, script: ToolScript): Promise<ToolC
 	for (let shown = 0; shown < actives; shown++) {
 		await run.step({ ...frame, state: "ACTIVE", toolInfo: { name: tool.name, parameters } });
 	}
+	for (const output of refusal === undefined ? (tool.progress ?? []) : []) {
+		await run.step({ ...frame, state: "ACTIVE", toolInfo: { name: tool.name, parameters, output } });
+	}
 	return { tool, frame, parameters, refusal };
 }
 
@@ -72,6 +76,8 @@ export function toRecordedTool(tool: ToolScript): RecordedTool {
 export async function endTool(run: TurnRun, call: ToolCall): Promise<StepOutcome> {
 	const { tool, frame, parameters, refusal } = call;
 	if (refusal !== undefined) return endRefused(run, call, refusal);
+	if (tool.marker !== undefined) await touch(run, { kind: "touch", marker: tool.marker });
+	if (tool.gate !== undefined) await waitForThing(run, { kind: "wait", gate: tool.gate });
 	if (tool.end === "open") {
 		await run.session.database?.endTool(frame.stepIndex, { kind: "open" });
 		return "go-on";
