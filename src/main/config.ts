@@ -32,6 +32,8 @@ export type Config = {
 	readonly digest: boolean;
 	/** How agy's own steps are shown: as cards, or as lines in the thinking text. Default: cards. */
 	readonly steps: "cards" | "lines";
+	/** Which of pi's tools agy may use: all but pi's own, those of MCP servers, or none. Default: all. */
+	readonly bridgeTools: "all" | "mcp" | "none";
 	/** More arguments for every agy process, split at spaces. */
 	readonly extraArgs: readonly string[];
 	/** Log everything, not only warnings and errors. */
@@ -65,7 +67,7 @@ const CHILD_ENV_NAMES =
 	/^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLORTERM|TMPDIR|TEMP|TMP|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_\w+|SSH_AUTH_SOCK|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|AGY_\w+|ANTIGRAVITY_\w+|GEMINI_API_KEY|GOOGLE_GEMINI_BASE_URL|SystemRoot|APPDATA|LOCALAPPDATA|USERPROFILE|PATHEXT|ComSpec|WINDIR)$/i;
 
 /** Settings that can limit what agy may do: one of them that is not understood must not be taken for its default. */
-const LIMITS: ReadonlySet<string> = new Set(["mode", "skipPermissions", "agent", "extraArgs"]);
+const LIMITS: ReadonlySet<string> = new Set(["mode", "skipPermissions", "agent", "extraArgs", "bridgeTools"]);
 /** What else config.json may hold. */
 const FILE_ONLY: ReadonlySet<string> = new Set(["version", "prices", "passEnv"]);
 
@@ -131,6 +133,7 @@ export function loadConfig(env: Env = process.env): Config {
 		systemPrompt: setting("systemPrompt", "AGY_SYSTEM_PROMPT", true, parseSwitch),
 		digest: setting("digest", "AGY_DIGEST", false, parseSwitch),
 		steps: setting("steps", "AGY_STEPS", "cards", oneOf(["cards", "lines"])),
+		bridgeTools: setting("bridgeTools", "AGY_BRIDGE_TOOLS", "all", oneOf(["all", "mcp", "none"])),
 		extraArgs: setting("extraArgs", "AGY_EXTRA_ARGS", [], parseArgs),
 		debug: setting("debug", "AGY_DEBUG", false, parseSwitch),
 		prices: Object.freeze(toPrices(file.prices, (text) => problems.push(text))),

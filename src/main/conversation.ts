@@ -88,6 +88,14 @@ export class Conversation {
 		this.#stateUnread = this.#state;
 	}
 
+	/** Something beside the user's words that the next prompt has to tell. */
+	defer(text: string): void {
+		const add = <T extends Knowledge>(state: T): T => ({ ...state, undelivered: [...state.undelivered, text] });
+		if (this.#before) this.#before = add(this.#before);
+		this.#state = add(this.#state);
+		this.#stateUnread = add(this.#stateUnread);
+	}
+
 	/** The prompt that tells agy what it does not know. */
 	async compose(): Promise<string> {
 		const { encode, spill } = this.#options;

@@ -4,9 +4,10 @@
  */
 
 import { join } from "node:path";
-import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
+import type { ExtensionAPI, ExtensionContext, Skill } from "@earendil-works/pi-coding-agent";
 import { AgyError } from "../shared/errors.ts";
 import { SHUTDOWN_TIMEOUT_MS } from "../shared/limits.ts";
+import { SessionBridge } from "./bridge/session-bridge.ts";
 import { registerStepTool, STEP_TOOL_NAME } from "./cards/step-tool.ts";
 import { type Config, loadConfig } from "./config.ts";
 import { settlesWithin } from "./deadline.ts";
@@ -44,6 +45,14 @@ export default function antigravity(pi: ExtensionAPI): void {
 	let { catalog, isFresh, fingerprint: listedBy } = loadCatalog(modelStore, config);
 	let session: Session = headlessSession(pi);
 
+	let skills: readonly Skill[] = [];
+	const bridge = new SessionBridge({
+		mode: config.bridgeTools,
+		tools: { all: () => pi.getAllTools(), active: () => pi.getActiveTools(), skills: () => skills },
+		own: new Set([STEP_TOOL_NAME]),
+		shared: () => ({ server: share.get().bridgeServer, registration: share.get().bridges }),
+		log: (level, text) => share.peek()?.log.write(level, text),
+	});
 	const spill = new Spill(join(config.dataDir, "spill"));
 	const starter = new TurnStarter({
 		config,
@@ -53,6 +62,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 		bindings,
 		spill,
 		steps,
+		bridge,
 		catalog: () => catalog,
 		onBinary: ({ fingerprint }) => {
 			if (listedBy === null || listedBy === fingerprint) return;
@@ -111,6 +121,11 @@ export default function antigravity(pi: ExtensionAPI): void {
 		if (isFresh || !ctx.hasUI) return;
 		refreshInBackground();
 	});
+	pi.on("before_agent_start", (event) => {
+		skills = event.systemPromptOptions.skills ?? [];
+	});
+	pi.on("tool_execution_update", ({ toolCallId, partialResult }) => bridge.progressed(toolCallId, partialResult));
+	pi.on("tool_execution_end", ({ toolCallId, result, isError }) => bridge.finished(toolCallId, result, isError));
 	pi.on("agent_settled", (event, ctx) => {
 		if (event.aborted) provider.dropParked(ctx.sessionManager.getSessionId());
 	});
@@ -122,6 +137,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 
 	async function close(sessionId: string): Promise<void> {
 		await provider.close();
+		await bridge.close();
 		await share.peek()?.links.closeSession(sessionId);
 		await bindings.settled();
 		await spill.close();

@@ -12,6 +12,11 @@ import type { LaneKind } from "../shared/lane-control.ts";
 import { CONTRACT_VERSION } from "../shared/limits.ts";
 import { AgentFiles } from "./agent-files.ts";
 import { BinaryProbe } from "./binary.ts";
+import { McpConfigFile } from "./bridge/mcp-config-file.ts";
+import { BridgeServer } from "./bridge/mcp-server.ts";
+import { Registration } from "./bridge/registration.ts";
+import { SharedServers } from "./bridge/shared-servers.ts";
+import { Suppression } from "./bridge/suppression.ts";
 import type { Config } from "./config.ts";
 import { ConversationLocks } from "./conversation-locks.ts";
 import { sweepDrafts } from "./drafts.ts";
@@ -32,6 +37,10 @@ export class Hub {
 	readonly links: LinkPool;
 	readonly binaries: BinaryProbe;
 	readonly agentFiles: AgentFiles;
+	/** The server behind the bridges of all sessions, how agy gets to know them, and what keeps them from a delegated run. */
+	readonly bridgeServer: BridgeServer;
+	readonly bridges: Registration;
+	readonly suppression: Suppression;
 	readonly #socketDir: string;
 
 	constructor(config: Config) {
@@ -48,6 +57,16 @@ export class Hub {
 			new JsonStore(join(config.dataDir, "agents.json")),
 			join(config.geminiDir, "config", "agents"),
 		);
+		const servers = new SharedServers(
+			new JsonStore(join(config.dataDir, "bridges.json")),
+			new McpConfigFile(join(config.geminiDir, "config", "mcp_config.json")),
+		);
+		this.bridgeServer = new BridgeServer({ log: (level, text) => this.log.write(level, text) });
+		this.bridges = new Registration(servers, {
+			privateRoot: join(config.dataDir, "bridge"),
+			schemaRoot: join(config.geminiDir, "antigravity-cli", "mcp"),
+		});
+		this.suppression = new Suppression(servers);
 		const locks = new ConversationLocks(join(config.dataDir, "locks"));
 		const swept = Promise.all([
 			this.registry.sweep(),
@@ -55,6 +74,7 @@ export class Hub {
 			sweepDrafts(config.dataDir),
 			Spill.sweep(join(config.dataDir, "spill")),
 			this.agentFiles.sweep(),
+			this.bridges.sweep(),
 		]).catch(report);
 		this.links = new LinkPool({
 			lanes: this.lanes,
@@ -71,6 +91,8 @@ export class Hub {
 		const steps = [
 			() => this.links.close(),
 			() => this.lanes.close(),
+			() => this.bridgeServer.close(),
+			() => this.bridges.close(),
 			() => this.agentFiles.close(),
 			() => this.registry.close(),
 			() => rm(this.#socketDir, { recursive: true, force: true }),

@@ -13,6 +13,7 @@ import {
 	type Message,
 	type Model,
 	type SimpleStreamOptions,
+	type ToolResultMessage,
 	type TranscriptContext,
 } from "@earendil-works/pi-ai";
 import { AgyError, toError } from "../shared/errors.ts";
@@ -95,12 +96,13 @@ export class Provider {
 
 	async #answer(ask: Ask): Promise<void> {
 		ask.signal.throwIfAborted();
+		this.#starter.takeResults(toolResults(ask.messages));
 		if (ask.sessionId === null) {
 			abortWith(ask.signal, await this.#starter.startSide(ask));
 			return;
 		}
 		const current = this.#running.get(ask.sessionId);
-		if (current && toolResultIds(ask.messages).some((callId) => current.turn.owns(callId))) {
+		if (current && toolResults(ask.messages).some(({ toolCallId }) => current.turn.owns(toolCallId))) {
 			await this.#goOn(current, ask);
 			return;
 		}
@@ -168,10 +170,10 @@ function isSideRequest(options: SimpleStreamOptions): boolean {
 	return options.cacheRetention === "none" || options.sessionId === undefined;
 }
 
-/** Tool calls of the last assistant message whose results are here. */
-function toolResultIds(messages: readonly Message[]): readonly string[] {
+/** Results of the last assistant message's calls. */
+function toolResults(messages: readonly Message[]): readonly ToolResultMessage[] {
 	const from = messages.findLastIndex((message) => message.role === "assistant") + 1;
-	return messages.slice(from).flatMap((message) => (message.role === "toolResult" ? [message.toolCallId] : []));
+	return messages.slice(from).filter((message) => message.role === "toolResult");
 }
 
 function abortWith(signal: AbortSignal, turn: Turn | null): void {

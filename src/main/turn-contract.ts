@@ -49,6 +49,8 @@ export type TurnOptions = {
 	readonly files: Pick<StepFiles, "note" | "viewOf"> | null;
 	/** A call of a tool that pi itself runs for agy, and so shows itself: it gets no card. Default: none is. */
 	readonly isBridged?: (event: ToolEvent) => boolean;
+	/** What pi's tools came to after agy had stopped waiting for them, for agy to be told; "" for nothing. Each once. */
+	readonly takeLate?: () => string;
 	/** Minutes; 0 is off. */
 	readonly inactivityTimeoutMin: number;
 	readonly turnTimeoutMin: number;

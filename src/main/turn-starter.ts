@@ -5,9 +5,11 @@
 
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { AgyError } from "../shared/errors.ts";
+import type { ToolResultMessage } from "@earendil-works/pi-ai";
+import { AgyError, toError } from "../shared/errors.ts";
 import { READY_WAIT_MS } from "../shared/limits.ts";
 import type { Binary } from "./binary.ts";
+import { type BridgeDoor, renderLate, type SessionBridge } from "./bridge/session-bridge.ts";
 import { StepFiles } from "./cards/step-files.ts";
 import { type Config, turnTimeoutMinOf } from "./config.ts";
 import { Conversation, userSection } from "./conversation.ts";
@@ -48,6 +50,7 @@ export type TurnStarterOptions = {
 	readonly bindings: SessionBindings;
 	readonly spill: Spill;
 	readonly steps: Steps;
+	readonly bridge: SessionBridge;
 	readonly catalog: () => Catalog;
 	/** Told for each turn which agy it runs on. */
 	readonly onBinary: (binary: Binary) => void;
@@ -87,12 +90,13 @@ export class TurnStarter {
 		isFresh: boolean,
 		owner: TurnOwner,
 	): Promise<(RunningTurn & { readonly prompt: string }) | null> {
-		const { config, engine, providerId, bindings, spill } = this.#options;
+		const { config, engine, providerId, bindings, spill, bridge } = this.#options;
 		const session = this.#options.session();
 		const hub = this.#options.hub();
 		const files = config.steps === "cards" ? this.#watchFiles(hub, session.cwd, ask.signal) : null;
 		const { binary, slug } = await this.#choose(ask, hub);
-		const instructions = config.systemPrompt ? ask.instructions : "";
+		const door = await this.#openBridge(sessionId);
+		const instructions = toInstructions(config.systemPrompt ? ask.instructions : "", door);
 		const rideInFile = instructions !== "" && config.agent === null && !binary.missingFlags.includes("agent");
 		const agentFile = rideInFile ? await this.#stageAgent(hub, instructions) : null;
 		const key = { sessionId, engineId: engine.id, cwd: session.cwd };
@@ -109,7 +113,9 @@ export class TurnStarter {
 			ask.messages,
 			isFresh,
 		);
-		const profile = await this.#profile(binary, session, slug, config.agent ?? agentFile);
+		const late = bridge.takeLate().map(renderLate).join("\n\n");
+		if (late !== "") conversation.defer(late);
+		const profile = await this.#profile(binary, session, slug, config.agent ?? agentFile, door);
 		const compose = async () => this.#toPrompt(ask, await conversation.compose(), binary);
 		const { link, prompt } = await this.#openLink(ask, hub, conversation, { sessionId, profile, binary, compose });
 		if (ask.signal.aborted) {
@@ -132,6 +138,8 @@ export class TurnStarter {
 					return { as: "card", tool, nativeTools: session.nativeTools, cwd: session.cwd };
 				},
 				files,
+				isBridged: (event) => bridge.isBridged(event),
+				takeLate: () => bridge.takeLate().map(renderLate).join("\n\n"),
 				usageBefore: conversation.usageBefore,
 				onConversation: (conversationId, model) => {
 					if (!conversation.named(conversationId)) {
@@ -145,6 +153,7 @@ export class TurnStarter {
 				onMessage: (stream) => conversation.said(stream),
 				onRetry: (verdict) => owner.onRetry(verdict),
 				onEnd: (end) => {
+					bridge.ended(turn, end.verdict.stop === "aborted");
 					if (!end.verdict.keepsConversation) conversation.forget();
 					else if (end.wasRead) conversation.ended(end.undelivered, end.counters);
 					else conversation.revert();
@@ -154,7 +163,13 @@ export class TurnStarter {
 			},
 			toSegment(ask),
 		);
+		bridge.serve(turn);
 		return { turn, conversation, prompt };
+	}
+
+	/** Results of pi's tools, should pi not have told of them when they came. */
+	takeResults(results: readonly ToolResultMessage[]): void {
+		for (const result of results) this.#options.bridge.finished(result.toolCallId, result, result.isError);
 	}
 
 	/** A side request: nothing of it is remembered. Null when it was aborted on the way. */
@@ -163,7 +178,7 @@ export class TurnStarter {
 		const session = this.#options.session();
 		const hub = this.#options.hub();
 		const { binary, slug } = await this.#choose(ask, hub);
-		const profile = { ...(await this.#profile(binary, session, slug, null)), skipPermissions: false };
+		const profile = { ...(await this.#profile(binary, session, slug, null, null)), skipPermissions: false };
 		const { context, prompt } = planHistory(ask.messages, "", null);
 		const history =
 			context.length === 0 ? [] : [await toFileSection("the conversation so far", renderTranscript(context), spill)];
@@ -323,9 +338,23 @@ export class TurnStarter {
 		});
 	}
 
-	async #profile(binary: Binary, session: Session, modelSlug: string, agent: string | null): Promise<Profile> {
+	/** Without its bridge the turn is still of use: the user is told why pi's tools are missing. */
+	async #openBridge(sessionId: string): Promise<BridgeDoor | null> {
+		return this.#options.bridge.open(sessionId).catch((error: unknown) => {
+			this.#tellOnce(`agy cannot use pi's tools: ${toError(error).message}`);
+			return null;
+		});
+	}
+
+	async #profile(
+		binary: Binary,
+		session: Session,
+		modelSlug: string,
+		agent: string | null,
+		door: BridgeDoor | null,
+	): Promise<Profile> {
 		const { mode, skipPermissions, extraArgs } = this.#options.config;
-		const addDirs = [await this.#options.spill.directory()];
+		const addDirs = [await this.#options.spill.directory(), ...(door === null ? [] : [door.addDir])];
 		const { path: bin, missingFlags } = binary;
 		return { bin, cwd: session.cwd, addDirs, modelSlug, mode, skipPermissions, agent, missingFlags, extraArgs };
 	}
@@ -389,4 +418,11 @@ export class TurnStarter {
 		this.#options.hub().log.write("warn", text);
 		this.#options.session().notify(text, "warning");
 	}
+}
+
+/** What agy has to know to use pi's tools, behind pi's own instructions. */
+function toInstructions(instructions: string, door: BridgeDoor | null): string {
+	if (door === null) return instructions;
+	const note = `The tools of the user's coding agent pi are offered by the MCP server ${door.serverName}. Use that server only, and no other whose name begins with pi_: those belong to other sessions. Use its tools where they fit better than your own, above all to ask the user something. A call may answer STILL RUNNING with a call id: go on with other work and get the result later with the tool bridge_poll_result.`;
+	return instructions === "" ? note : `${instructions}\n\n${note}`;
 }

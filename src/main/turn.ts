@@ -6,6 +6,7 @@
  *   parked    --(pi has run the call and asks for more)-----------> streaming
  *   either    --(result, exit, lost lane, abort, timer)-----------> ended, once
  *
+ * A call that agy makes of a tool of pi's ends a message in the same way, and is parked for (bridge-calls.ts).
  * While parked, what settles the open steps is taken; everything else waits, and with it, unacknowledged, the process.
  * The clocks stand still while it is pi that is waited for, not while it is agy.
  */
@@ -13,6 +14,8 @@
 import { assertNever, toError } from "../shared/errors.ts";
 import type { AgyEvent, SubagentEvent, TokenUsage, ToolEvent, TurnEndEvent } from "../shared/events.ts";
 import { MAX_SILENCE_EXTENSIONS } from "../shared/limits.ts";
+import { BridgeCalls } from "./bridge/bridge-calls.ts";
+import type { ParkedCall } from "./bridge/parked-calls.ts";
 import { StepCards } from "./cards/step-cards.ts";
 import { toErrorMessage } from "./error-message.ts";
 import type { LinkMessage } from "./lanes.ts";
@@ -30,6 +33,7 @@ export class Turn implements LinkConsumer {
 	readonly #options: TurnOptions;
 	readonly #record = new TurnRecord();
 	readonly #cards: StepCards;
+	readonly #calls: BridgeCalls;
 	readonly #silence: Timer;
 	readonly #cap: Timer;
 	readonly #lookup: TranscriptLookup;
@@ -55,6 +59,7 @@ export class Turn implements LinkConsumer {
 		this.#options = options;
 		this.#segment = segment;
 		this.#cards = new StepCards(options.id, options.steps, options.files);
+		this.#calls = new BridgeCalls(() => this.#parkForCalls());
 		this.#silence = new Timer(options.inactivityTimeoutMin * 60_000, () => void this.#endUnlessToolRuns());
 		this.#cap = new Timer(options.turnTimeoutMin * 60_000, () =>
 			this.#end("too-long", { timeoutMin: options.turnTimeoutMin }),
@@ -73,7 +78,14 @@ export class Turn implements LinkConsumer {
 
 	/** Whether the turn waits for the result of this tool call. */
 	owns(callId: string): boolean {
-		return this.#cards.owns(callId);
+		return this.#cards.owns(callId) || this.#calls.owns(callId);
+	}
+
+	/** agy calls a tool of pi's. False when the turn is over, and nobody would run it. */
+	takeCall(call: ParkedCall): boolean {
+		if (this.#phase === "ended") return false;
+		this.#calls.add(call);
+		return true;
 	}
 
 	/** Hands the prompt to agy. */
@@ -93,6 +105,7 @@ export class Turn implements LinkConsumer {
 	resume(segment: Segment, followUp: string): void {
 		if (followUp !== "") this.#followUps.push(followUp);
 		this.#cards.release();
+		this.#calls.release();
 		if (this.#untoldVerdict) {
 			const verdict = this.#untoldVerdict;
 			this.#untoldVerdict = null;
@@ -164,7 +177,11 @@ export class Turn implements LinkConsumer {
 	#apply(event: AgyEvent): void | Promise<void> {
 		if (this.#phase === "ended") return;
 		if (event.kind === "tool") {
-			if (this.#options.isBridged?.(event)) return this.#note(event); // pi shows it when it runs it.
+			if (this.#options.isBridged?.(event)) {
+				this.#note(event); // pi shows it when it runs it.
+				this.#calls.announce(event);
+				return;
+			}
 			this.#options.files?.note(event, this.#options.link.conversationId ?? "");
 		}
 		if (isStep(event) && this.#cards.settle(event)) {
@@ -268,6 +285,15 @@ export class Turn implements LinkConsumer {
 		this.#options.onMessage(this.#segment.stream);
 	}
 
+	/** The calls that agy waits for go into the message, which ends with them. Calls that come while parked go into the next. */
+	#parkForCalls(): void {
+		if (this.#phase !== "streaming") return;
+		this.#showWaitingSteps();
+		for (const { id, tool, args } of this.#calls.takeWaiting())
+			this.#segment.stream.toolCall({ id, name: tool, arguments: args });
+		this.#park();
+	}
+
 	#pauseClocks(): void {
 		this.#silence.stop();
 		this.#cap.pause();
@@ -295,6 +321,7 @@ export class Turn implements LinkConsumer {
 			return pending;
 		}
 		this.#endBatch();
+		this.#calls.check();
 	}
 
 	#takeResult(result: TurnEndEvent): void {
@@ -315,6 +342,8 @@ export class Turn implements LinkConsumer {
 	#conclude(result: TurnEndEvent): void {
 		const { stream } = this.#segment;
 		this.#emptyResult = null;
+		const late = isSuccess(result) ? (this.#options.takeLate?.() ?? "") : "";
+		if (late !== "") this.#followUps.push(late);
 		if (this.#followUps.length === 0 || !isSuccess(result) || !this.#options.takesFollowUps) {
 			this.#end("result", { result });
 			return;
@@ -350,6 +379,7 @@ export class Turn implements LinkConsumer {
 		this.#lookup.stop();
 		const { link } = this.#options;
 		this.#cards.leaveBehind();
+		this.#calls.stop();
 		const known = { stderr: link.stderrTail, isReused: link.turns > 1, conversationId: link.conversationId ?? "" };
 		const verdict = judge(this.#record.evidence(cause, known, more));
 		const isRetried =

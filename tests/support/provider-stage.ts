@@ -14,6 +14,7 @@ import type {
 } from "@earendil-works/pi-ai";
 import { afterEach, beforeEach } from "vitest";
 import type { Binary } from "../../src/main/binary.ts";
+import { SessionBridge } from "../../src/main/bridge/session-bridge.ts";
 import { toCapabilities } from "../../src/main/capabilities.ts";
 import { type Config, loadConfig } from "../../src/main/config.ts";
 import { streamJsonEngine } from "../../src/main/engines/stream-json.ts";
@@ -186,6 +187,15 @@ export class ProviderStage {
 			bindings: this.bindings,
 			spill: this.spill,
 			steps: this.steps,
+			bridge: new SessionBridge({
+				mode: "none",
+				tools: { all: () => [], active: () => [], skills: () => [] },
+				own: new Set(),
+				shared: () => {
+					throw new Error("no bridge is opened without a tool");
+				},
+				log: (_level, line) => void this.logged.push(line),
+			}),
 			catalog: () => this.catalog,
 			onBinary: () => {},
 			session: () => ({ ...session, cwd: this.cwd }),

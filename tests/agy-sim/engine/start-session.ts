@@ -57,7 +57,7 @@ export async function startSession(simulation: Simulation, options: RunOptions):
 	const { workspace } = conversation.record;
 	const permissions = readPermissions(home, options, behaviour.modeFlagHonoured);
 	const hooks = new Hooks(simulation, workspace);
-	const mcp = new McpServers(simulation, workspace);
+	const mcp = new McpServers(simulation, [workspace, ...options.addDirs]);
 	await mcp.start();
 	let isFirstTurn = true;
 	let announced = scenario.start?.init === "never";

@@ -4,7 +4,7 @@
  * Everything that happens is journaled.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Simulation } from "../engine/simulation.ts";
 import { watchFolder } from "../process/watch-folder.ts";
 import { type McpServerEntry, readMcpConfig } from "./mcp-config.ts";
@@ -24,11 +24,12 @@ export class McpServers {
 	#connections: readonly McpConnection[] = [];
 	#loading: Promise<void> = Promise.resolve();
 
-	constructor(simulation: Simulation, workspace: string) {
+	/** `folders` are those given with --add-dir, the workspace among them. Their servers come before the shared ones. */
+	constructor(simulation: Simulation, folders: readonly string[]) {
 		this.#simulation = simulation;
 		const { home, behaviour } = simulation;
-		const workspacePath = join(workspace, ".agents", "mcp_config.json");
-		this.#paths = behaviour.loadsWorkspaceConfig ? [home.mcpConfigPath, workspacePath] : [home.mcpConfigPath];
+		const own = behaviour.loadsWorkspaceConfig ? new Set(folders.map((folder) => resolve(folder))) : [];
+		this.#paths = [...[...own].map((folder) => join(folder, ".agents", "mcp_config.json")), home.mcpConfigPath];
 	}
 
 	async start(): Promise<void> {
@@ -94,7 +95,8 @@ export class McpServers {
 			return;
 		}
 		this.#seenConfig = text;
-		const entries = configs.flatMap((config) => (config.ok ? config.servers : []));
+		const all = configs.flatMap((config) => (config.ok ? config.servers : []));
+		const entries = all.filter(({ name }, index) => all.findIndex((other) => other.name === name) === index);
 		if (isReload) journal.append({ kind: "mcp", event: "reload", servers: entries.map(({ name }) => name) });
 		await Promise.all(this.#connections.map((connection) => connection.close()));
 		const opened = await Promise.all(entries.map((entry) => this.#connect(entry)));

@@ -56,7 +56,7 @@ export const BEHAVIOUR = record(
 		conversationInUse: oneOf("error", "share"),
 		emptyHookAnswer: oneOf("allow", "deny"),
 		hookTimeout: oneOf("block", "pass"),
-		/** Hooks and MCP servers of <workspace>/.agents beside the global files. */
+		/** Hooks of <workspace>/.agents, and MCP servers of it and of every other added folder, beside the global files. */
 		loadsWorkspaceConfig: flag,
 		/** The MCP client first asks for a newer protocol; a strict one gives a server up that answers with an HTTP error. */
 		mcpDiscovery: oneOf("none", "lenient", "strict"),

@@ -72,7 +72,7 @@ export const INTEGRATIONS: ScenarioFamily = {
 		],
 	},
 	"workspace-config": {
-		about: "hooks and MCP servers of <workspace>/.agents are loaded too",
+		about: "hooks of <workspace>/.agents are loaded too, and MCP servers of it and of the other added folders",
 		behaviour: { loadsWorkspaceConfig: true },
 		turns: [{ steps: [WRITE, MCP_CALL] }],
 	},

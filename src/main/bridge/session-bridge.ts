@@ -1,0 +1,209 @@
+/**
+ * The bridge of one pi session: which turn gets agy's calls, and what becomes of pi's results.
+ *
+ * It is opened with the first turn that may use it and closed with the session. A call goes to the turn that runs; pi runs
+ * the tool and its result completes the call as soon as it is there. What came too late is told with the next words to
+ * the same conversation.
+ */
+
+import type { Skill } from "@earendil-works/pi-coding-agent";
+import { toError } from "../../shared/errors.ts";
+import type { JsonObject, ToolEvent } from "../../shared/events.ts";
+import type { LogLevel } from "../../shared/lane-control.ts";
+import { serverNameOf } from "./bridge-record.ts";
+import { type BridgeMode, type PiTool, toCatalog } from "./catalog.ts";
+import type { BridgeServer, CallResult, ContentBlock, OpenEndpoint } from "./mcp-server.ts";
+import { type ParkedCall, ParkedCalls, POLL_TOOL } from "./parked-calls.ts";
+import type { Registered, Registration } from "./registration.ts";
+import { toSessionEndpoint } from "./session-endpoint.ts";
+import { toBridgeSkills } from "./skills.ts";
+
+/** The part of a turn that the bridge sees. */
+export type CallTaker = {
+	/** False when the turn is over. */
+	takeCall(call: ParkedCall): boolean;
+};
+
+/** What is needed of the pi session whose tools are offered. */
+export type PiTools = {
+	all(): readonly PiTool[];
+	/** Names of those that are declared to a model now. */
+	active(): readonly string[];
+	skills(): readonly Skill[];
+};
+
+export type BridgeDoor = { readonly addDir: string; readonly serverName: string };
+
+export type SessionBridgeOptions = {
+	readonly mode: BridgeMode;
+	readonly tools: PiTools;
+	/** Names of the tools that we register with pi ourselves. */
+	readonly own: ReadonlySet<string>;
+	/** What the sessions of the process share. */
+	readonly shared: () => { readonly server: BridgeServer; readonly registration: Registration };
+	readonly log: (level: LogLevel, text: string) => void;
+};
+
+/** agy's name for a call of an MCP tool. */
+const MCP_CALL = "call_mcp_tool";
+/** What comes of a call after that is of no interest to anybody. */
+const STOPPED = "the user stopped the turn";
+
+export class SessionBridge {
+	/** Tools that the user keeps from agy in this session. */
+	readonly hidden = new Set<string>();
+	readonly #options: SessionBridgeOptions;
+	readonly #parked: ParkedCalls;
+	readonly #late: LateResult[] = [];
+	#turn: CallTaker | null = null;
+	#door: Promise<BridgeDoor | null> | null = null;
+	#serverName: string | null = null;
+	#endpoint: OpenEndpoint | null = null;
+	#registered: Registered | null = null;
+	#isClosed = false;
+
+	constructor(options: SessionBridgeOptions) {
+		this.#options = options;
+		this.#parked = new ParkedCalls({ deliver: (call) => this.#turn?.takeCall(call) ?? false });
+	}
+
+	/**
+	 * What agy has to be started with; null when the bridge is off, or there is nothing to offer. Throws an AgyError when
+	 * agy cannot be told of it; the next turn tries again.
+	 */
+	open(sessionId: string): Promise<BridgeDoor | null> {
+		if (this.#isClosed || (this.#door === null && !this.#hasOffers())) return Promise.resolve(null);
+		this.#door ??= this.#open(sessionId).catch(async (error: unknown) => {
+			this.#door = null;
+			await this.#letGo();
+			throw error;
+		});
+		return this.#door;
+	}
+
+	/** From now on agy's calls are this turn's. */
+	serve(turn: CallTaker): void {
+		this.#turn = turn;
+	}
+
+	/** The turn is over: nobody runs the calls that wait. `isAborted` also ends those that agy would poll for. */
+	ended(turn: CallTaker, isAborted: boolean): void {
+		if (this.#turn !== turn) return;
+		this.#turn = null;
+		if (isAborted) this.#parked.abort(STOPPED);
+		else this.#parked.endTurn("the turn has ended");
+	}
+
+	/** agy's own report of a call that pi runs, and shows, itself. */
+	isBridged({ name, args }: ToolEvent): boolean {
+		return name === MCP_CALL && this.#serverName !== null && args.ServerName === this.#serverName;
+	}
+
+	/** A tool of pi's goes on; `partial` is its result so far, in pi's form. */
+	progressed(callId: string, partial: unknown): void {
+		const text = textOf(toCallResult(partial, false));
+		if (text !== "") this.#parked.progress(callId, text);
+	}
+
+	/** A tool of pi's has ended. Calls of others are passed by; told twice, it is the first that counts. */
+	finished(callId: string, result: unknown, isError: boolean): void {
+		const outcome = toCallResult(result, isError);
+		if (this.#parked.settle(callId, outcome) !== "late") return;
+		const failure = this.#parked.failureOf(callId);
+		if (failure && failure.reason !== STOPPED) this.#late.push({ ...failure, result: outcome });
+	}
+
+	/** What came of calls that agy no longer waits for, each once. */
+	takeLate(): readonly LateResult[] {
+		const unpolled = this.#parked.takeUnpolled();
+		return [...this.#late.splice(0), ...unpolled.map(({ tool, result }) => ({ tool, reason: "", result }))];
+	}
+
+	async close(): Promise<void> {
+		this.#isClosed = true;
+		this.#parked.abort("the session has ended");
+		await this.#door?.catch(() => {}); // Whoever opened it was told.
+		await this.#letGo();
+	}
+
+	async #open(sessionId: string): Promise<BridgeDoor> {
+		const { server, registration } = this.#options.shared();
+		const serverName = await serverNameOf(sessionId);
+		this.#serverName = serverName;
+		this.#endpoint = await server.open(
+			toSessionEndpoint({
+				name: serverName,
+				catalog: () => this.#catalog(),
+				skills: () => toBridgeSkills(this.#options.tools.skills()),
+				parked: this.#parked,
+			}),
+		);
+		const { url, headers } = this.#endpoint;
+		this.#registered = await registration.register({ serverName, url, headers });
+		return { addDir: this.#registered.addDir, serverName };
+	}
+
+	/** The tool that asks for results is of no use alone. */
+	#hasOffers(): boolean {
+		return this.#catalog().some(({ name }) => name !== POLL_TOOL);
+	}
+
+	#catalog(): ReturnType<typeof toCatalog> {
+		const { mode, tools, own } = this.#options;
+		return toCatalog({
+			tools: tools.all(),
+			active: tools.active(),
+			mode,
+			hidden: this.hidden,
+			own,
+			skills: toBridgeSkills(tools.skills()),
+		});
+	}
+
+	async #letGo(): Promise<void> {
+		this.#endpoint?.close();
+		this.#endpoint = null;
+		await this.#registered?.remove().catch((error: unknown) => this.#options.log("error", toError(error).message));
+		this.#registered = null;
+	}
+}
+
+/** A result that agy has not got. `reason` says why; "" when it was to ask for it and did not. */
+export type LateResult = { readonly tool: string; readonly reason: string; readonly result: CallResult };
+
+/** What agy is told of it. Images are not part of it. */
+export function renderLate({ tool, reason, result }: LateResult): string {
+	const why = reason === "" ? "" : ` Its call had failed: ${reason}.`;
+	const what = result.isError ? "failed" : "finished";
+	const images = result.content.filter((block) => block.type === "image").length;
+	const left = images > 0 ? `\n[${images} images of the result are not shown]` : "";
+	return `The tool ${tool} that you called earlier has ${what}.${why} Its result:\n\n${textOf(result) || "(no text)"}${left}`;
+}
+
+function textOf({ content }: CallResult): string {
+	return content.flatMap((block) => (block.type === "text" ? block.text : [])).join("\n");
+}
+
+/** pi's form of a tool's result, which other extensions may have changed. */
+function toCallResult(value: unknown, isError: boolean): CallResult {
+	const { content, structuredContent } = (value ?? {}) as {
+		readonly content?: unknown;
+		readonly structuredContent?: unknown;
+	};
+	const blocks = Array.isArray(content) ? content.filter(isContentBlock) : [];
+	return {
+		content: blocks,
+		isError,
+		...(isObject(structuredContent) && { structuredContent }),
+	};
+}
+
+function isContentBlock(value: unknown): value is ContentBlock {
+	if (!isObject(value)) return false;
+	if (value.type === "text") return typeof value.text === "string";
+	return value.type === "image" && typeof value.data === "string" && typeof value.mimeType === "string";
+}
+
+function isObject(value: unknown): value is JsonObject {
+	return typeof value === "object" && value !== null && !Array.isArray(value);
+}
