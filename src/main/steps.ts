@@ -5,11 +5,8 @@
  */
 
 import type { JsonObject, SubagentEvent, ToolEvent } from "../shared/events.ts";
-import { STEP_OUTPUT_CHARS } from "../shared/limits.ts";
+import { LIVE_OUTPUT_CHARS, STEP_OUTPUT_CHARS } from "../shared/limits.ts";
 import type { StepView } from "./cards/step-files.ts";
-
-/** What a card of a running step shows of its output: some 100 lines, sent to the screen with each piece. */
-const LIVE_OUTPUT_CHARS = 8_000;
 
 export type StepOutcome = {
 	readonly state: "done" | "error" | "background" | "lost";

@@ -11,6 +11,7 @@ export type AgyErrorCode =
 	| "bad-frame"
 	| "bad-output"
 	| "bad-setting"
+	| "bridge-failed"
 	| "cancelled"
 	| "control-timeout"
 	| "conversation-busy"

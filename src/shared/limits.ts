@@ -27,6 +27,8 @@ export const STEP_OUTPUT_CHARS = 50_000;
 
 /** Decode lanes never exceed this, however many cores there are: one lane carries dozens of links. */
 export const MAX_DECODE_LANES = 4;
+/** What a card of a running step shows of its output: some 100 lines, sent to the screen with each piece. */
+export const LIVE_OUTPUT_CHARS = 8_000;
 /** A lane with this many links counts as busy; the next link may start another lane. */
 export const LINKS_PER_LANE = 8;
 /** Coalescing while few links stream: short against a person's perception, long against the cost of a frame. */

@@ -120,7 +120,7 @@ export class BridgeServer {
 		this.#limits = { ...BRIDGE_LIMITS, ...limits };
 	}
 
-	/** Throws `agy-failed` when no port can be had, `cancelled` after close. */
+	/** Throws `bridge-failed` when no port can be had, `cancelled` after close. */
 	async open(endpoint: BridgeEndpoint): Promise<OpenEndpoint> {
 		this.#listening ??= this.#listen().catch((error: unknown) => {
 			this.#listening = null; // The next session tries again.
@@ -175,7 +175,7 @@ export class BridgeServer {
 		} catch (error) {
 			const { message } = toError(error);
 			throw new AgyError(
-				"agy-failed",
+				"bridge-failed",
 				`pi-agy cannot offer pi's tools to agy: no port of 127.0.0.1 can be opened (${message}). Allow pi to listen on the loopback interface, or set AGY_BRIDGE_TOOLS=none.`,
 				{ cause: error },
 			);

@@ -1,16 +1,20 @@
 /** A step whose row says what it is -> the AgyEvent that says it. Pure; the words are those of agy's printed output. */
 
 import type { AgyEvent, JsonObject, StepState, SubagentEvent, ToolEvent } from "../../shared/events.ts";
+import { LIVE_OUTPUT_CHARS } from "../../shared/limits.ts";
 import type { Step } from "../decode/step-payload.ts";
 
 const SYSTEM_MESSAGE_TYPE = 101;
 
-/** A tool's step, or a subagent's, in the given state. Only an end has an output. */
+/** A tool's step, or a subagent's, in the given state. Of a running one the end of its output, as much as a card shows. */
 export function toStepEvent(step: Step, state: StepState, name: string, args: JsonObject): ToolEvent | SubagentEvent {
 	const duration = state === "active" ? {} : durationOf(step);
 	if (step.kind === "subagent") return { kind: "subagent", step: step.idx, state, agents: toAgents(step), ...duration };
 	const common = { kind: "tool", step: step.idx, state, name: name || "tool", args, ...duration } as const;
-	if (state === "active") return common;
+	if (state === "active")
+		return step.state === "active" && step.output
+			? { ...common, output: step.output.slice(-LIVE_OUTPUT_CHARS) }
+			: common;
 	const error = toToolError(step);
 	return { ...common, ...(step.output !== null && { output: step.output }), ...(error && { error }) };
 }

@@ -6,7 +6,7 @@
  *    while later ones end. No row waits for another.
  * 2. A planner row gives thinking and text as they grow, then one model call with its usage. Text that is rewritten or
  *    gets shorter is said again as a whole, with `replaces`. After its end a row is still compared.
- * 3. A tool's row gives one `active` when its call is known, and one end with the output. Calls that a planner row
+ * 3. A tool's row gives an `active` when its call is known and whenever it has printed more, and one end with the output. Calls that a planner row
  *    declares are not told: a tool's step is the row that executes it. They lend it a name and arguments.
  * 4. A row that cannot be read is left open and tried again with its next change, at the latest when agy has ended.
  * 5. `close`, when agy has ended and its last rows were taken: what is open ends as it is, and is named in the outcome.
@@ -45,6 +45,8 @@ type RowState = {
 	newest: Step | null;
 	isUnreadable: boolean;
 	isActiveTold: boolean;
+	/** What a running tool had printed when it was told last. */
+	printed: string;
 	isEnded: boolean;
 	isUsageTold: boolean;
 	unknownStatusTold: number;
@@ -217,8 +219,10 @@ export class StepTail {
 		const isFinal = step.state !== "active";
 		const { name, args } = this.#callOf(step);
 		if (!isFinal && isCallUnfinished(step, name, args)) return;
-		if (!state.isActiveTold) events.push(toStepEvent(step, "active", name, args ?? {}));
+		const hasPrinted = !isFinal && (step.output ?? "") !== state.printed;
+		if (!state.isActiveTold || hasPrinted) events.push(toStepEvent(step, "active", name, args ?? {}));
 		state.isActiveTold = true;
+		state.printed = step.output ?? "";
 		if (!isFinal) return;
 		state.isEnded = true;
 		if (step.isDenied) this.#denied.set(step.idx, name || "tool");
@@ -299,6 +303,7 @@ function createState(step: number, type: number, trajectoryId: string): RowState
 		newest: null,
 		isUnreadable: false,
 		isActiveTold: false,
+		printed: "",
 		isEnded: false,
 		isUsageTold: false,
 		unknownStatusTold: -1,

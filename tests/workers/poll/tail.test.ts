@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { AgyEvent } from "../../../src/shared/events.ts";
 import { encode } from "../../../src/shared/frames.ts";
+import { LIVE_OUTPUT_CHARS } from "../../../src/shared/limits.ts";
 import type { StepRow } from "../../../src/workers/decode/step-payload.ts";
 import { StepTail } from "../../../src/workers/poll/tail.ts";
 import { subagent, text, thinking, tool } from "../../support/agy-events.ts";
@@ -291,11 +292,19 @@ describe("a tool's row", () => {
 		]);
 	});
 
-	test("active once, whatever it prints meanwhile", () => {
+	test("active, and again with each more that it has printed, of which the end is enough", () => {
 		const running = (output: string) => toolRow(4, 21, 2, MAKE, [[28, message([21, message([1, output])])]]);
-		expect(
-			play(new StepTail(), [running("")], [running("1 ")], [running("1 2 ")], [toolRow(4, 21, 3, MAKE, [OUT])]),
-		).toStrictEqual([[tool(4, "active")], [], [], [tool(4, "done", DONE_OUTPUT)]]);
+		const long = "x".repeat(LIVE_OUTPUT_CHARS);
+		const outputs = ["", "1 ", "1 ", "1 2 ", `1 2 ${long}`];
+		const tail = new StepTail();
+		expect(play(tail, ...outputs.map((output) => [running(output)]), [toolRow(4, 21, 3, MAKE, [OUT])])).toStrictEqual([
+			[tool(4, "active")],
+			[tool(4, "active", { output: "1 " })],
+			[],
+			[tool(4, "active", { output: "1 2 " })],
+			[tool(4, "active", { output: long })],
+			[tool(4, "done", DONE_OUTPUT)],
+		]);
 	});
 
 	test("F10 the generic dialect", () => {
