@@ -8,6 +8,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { bridgeSuite } from "./bridge.bench.ts";
 import { decodeSuite } from "./decode.bench.ts";
 import { hopSuite } from "./hop.bench.ts";
 import { pipelineSuite } from "./pipeline.bench.ts";
@@ -16,7 +17,7 @@ import { type Budget, judge, parseBudget, type Verdict } from "./support/budget.
 import { formatCase, formatVerdict } from "./support/report.ts";
 import type { BenchCase, CaseResult, Suite } from "./support/suite.ts";
 
-const SUITES: readonly Suite[] = [decodeSuite, hopSuite, pipelineSuite, pollSuite];
+const SUITES: readonly Suite[] = [decodeSuite, hopSuite, pipelineSuite, pollSuite, bridgeSuite];
 const MAX_RUNS = 3;
 const RESULTS_DIR = join(import.meta.dirname, "results");
 
