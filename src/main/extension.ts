@@ -21,6 +21,7 @@ import { Provider } from "./provider.ts";
 import { SessionBindings } from "./sessions.ts";
 import { Spill } from "./spill.ts";
 import { Steps } from "./steps.ts";
+import { registerAskTool } from "./tools/ask-antigravity.ts";
 import { type Session, TurnStarter } from "./turn-starter.ts";
 
 const ENGINES: Readonly<Record<Config["engine"], Engine>> = {
@@ -101,6 +102,15 @@ export default function antigravity(pi: ExtensionAPI): void {
 
 	registerProvider();
 	registerStepTool(pi, steps);
+	const askTool = config.askTool
+		? registerAskTool(pi, {
+				config,
+				engine,
+				providerId: PROVIDER_ID,
+				hub: () => share.get(),
+				catalog: () => catalog,
+			})
+		: null;
 
 	pi.on("session_start", (_event, ctx) => {
 		session = toSession(pi, ctx);
@@ -121,7 +131,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 	});
 
 	async function close(sessionId: string): Promise<void> {
-		await provider.close();
+		await Promise.all([provider.close(), askTool?.close()]);
 		await share.peek()?.links.closeSession(sessionId);
 		await bindings.settled();
 		await spill.close();

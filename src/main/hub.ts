@@ -21,6 +21,7 @@ import { LinkPool } from "./link-pool.ts";
 import { Log } from "./log.ts";
 import { ProcessRegistry } from "./processes/registry.ts";
 import { Spill } from "./spill.ts";
+import { DelegationSlots } from "./tools/delegation-slots.ts";
 
 /** A unix socket path has room for about 100 bytes; a long TMPDIR leaves none. */
 const MAX_SOCKET_DIR_CHARS = 80;
@@ -32,6 +33,7 @@ export class Hub {
 	readonly links: LinkPool;
 	readonly binaries: BinaryProbe;
 	readonly agentFiles: AgentFiles;
+	readonly delegations = new DelegationSlots();
 	readonly #socketDir: string;
 
 	constructor(config: Config) {

@@ -67,6 +67,12 @@ type LinkTarget = {
 	readonly compose: () => Promise<string>;
 };
 
+/** Where agy keeps the transcript of a conversation. */
+export function transcriptPathOf({ geminiDir }: Config, conversationId: string): string {
+	const folder = join(geminiDir, "antigravity-cli", "brain", conversationId);
+	return join(folder, ".system_generated", "logs", "transcript.jsonl");
+}
+
 export class TurnStarter {
 	readonly #options: TurnStarterOptions;
 	/** What the user was told once and need not hear again. */
@@ -346,16 +352,7 @@ export class TurnStarter {
 			inactivityTimeoutMin: config.inactivityTimeoutMin,
 			turnTimeoutMin: turnTimeoutMinOf(config, session.hasTerminal),
 			encodePrompt: (text) => engine.encodePrompt(engine.payload(this.#asPlainText(text, binary))),
-			transcriptPath: (conversationId) =>
-				join(
-					config.geminiDir,
-					"antigravity-cli",
-					"brain",
-					conversationId,
-					".system_generated",
-					"logs",
-					"transcript.jsonl",
-				),
+			transcriptPath: (conversationId) => transcriptPathOf(config, conversationId),
 		};
 	}
 
