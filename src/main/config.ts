@@ -34,6 +34,14 @@ export type Config = {
 	readonly steps: "cards" | "lines";
 	/** Which of pi's tools agy may use: all but pi's own, those of MCP servers, or none. Default: all. */
 	readonly bridgeTools: "all" | "mcp" | "none";
+	/** Offer the delegation tool to models. Default: true. */
+	readonly askTool: boolean;
+	/** Model of a delegated run that names none, in the words the tool takes. Default: null, the first of agy's list. */
+	readonly defaultModel: string | null;
+	/** Thinking level of a delegated run that names none. Default: medium. */
+	readonly defaultThinking: (typeof THINKING_LEVELS)[number];
+	/** pi itself was started from within an agy: by a command of a delegated run, or of any other agy. */
+	readonly isWithinAgy: boolean;
 	/** More arguments for every agy process, split at spaces. */
 	readonly extraArgs: readonly string[];
 	/** Log everything, not only warnings and errors. */
@@ -56,6 +64,12 @@ export type Config = {
 
 export type Price = { readonly input: number; readonly output: number; readonly cacheRead: number };
 
+/** pi's own. */
+export const THINKING_LEVELS = ["off", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+
+/** Set for the agy of a delegated run, and so for everything that it starts. */
+export const DEPTH_VARIABLE = "PI_AGY_DEPTH";
+
 type Env = Readonly<Record<string, string | undefined>>;
 type Problem = (text: string) => void;
 
@@ -67,7 +81,14 @@ const CHILD_ENV_NAMES =
 	/^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLORTERM|TMPDIR|TEMP|TMP|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_\w+|SSH_AUTH_SOCK|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|AGY_\w+|ANTIGRAVITY_\w+|GEMINI_API_KEY|GOOGLE_GEMINI_BASE_URL|SystemRoot|APPDATA|LOCALAPPDATA|USERPROFILE|PATHEXT|ComSpec|WINDIR)$/i;
 
 /** Settings that can limit what agy may do: one of them that is not understood must not be taken for its default. */
-const LIMITS: ReadonlySet<string> = new Set(["mode", "skipPermissions", "agent", "extraArgs", "bridgeTools"]);
+const LIMITS: ReadonlySet<string> = new Set([
+	"mode",
+	"skipPermissions",
+	"agent",
+	"askTool",
+	"extraArgs",
+	"bridgeTools",
+]);
 /** What else config.json may hold. */
 const FILE_ONLY: ReadonlySet<string> = new Set(["version", "prices", "passEnv"]);
 
@@ -134,6 +155,11 @@ export function loadConfig(env: Env = process.env): Config {
 		digest: setting("digest", "AGY_DIGEST", false, parseSwitch),
 		steps: setting("steps", "AGY_STEPS", "cards", oneOf(["cards", "lines"])),
 		bridgeTools: setting("bridgeTools", "AGY_BRIDGE_TOOLS", "all", oneOf(["all", "mcp", "none"])),
+		askTool: setting("askTool", "AGY_ASK_TOOL", true, parseSwitch),
+		defaultModel: setting("defaultModel", "AGY_DEFAULT_MODEL", null, parseText),
+		defaultThinking: setting("defaultThinking", "AGY_DEFAULT_THINKING", "medium", oneOf(THINKING_LEVELS)),
+		// The second is what agy sets for its commands.
+		isWithinAgy: Boolean(env[DEPTH_VARIABLE] || env.ANTIGRAVITY_AGENT),
 		extraArgs: setting("extraArgs", "AGY_EXTRA_ARGS", [], parseArgs),
 		debug: setting("debug", "AGY_DEBUG", false, parseSwitch),
 		prices: Object.freeze(toPrices(file.prices, (text) => problems.push(text))),

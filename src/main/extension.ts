@@ -22,6 +22,7 @@ import { Provider } from "./provider.ts";
 import { SessionBindings } from "./sessions.ts";
 import { Spill } from "./spill.ts";
 import { Steps } from "./steps.ts";
+import { ASK_TOOL_NAME, registerAskTool } from "./tools/ask-antigravity.ts";
 import { type Session, TurnStarter } from "./turn-starter.ts";
 
 const ENGINES: Readonly<Record<Config["engine"], Engine>> = {
@@ -49,7 +50,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 	const bridge = new SessionBridge({
 		mode: config.bridgeTools,
 		tools: { all: () => pi.getAllTools(), active: () => pi.getActiveTools(), skills: () => skills },
-		own: new Set([STEP_TOOL_NAME]),
+		own: new Set([STEP_TOOL_NAME, ASK_TOOL_NAME]),
 		shared: () => ({ server: share.get().bridgeServer, registration: share.get().bridges }),
 		log: (level, text) => share.peek()?.log.write(level, text),
 	});
@@ -111,6 +112,16 @@ export default function antigravity(pi: ExtensionAPI): void {
 
 	registerProvider();
 	registerStepTool(pi, steps);
+	const askTool = config.askTool
+		? registerAskTool(pi, {
+				config,
+				engine,
+				providerId: PROVIDER_ID,
+				hub: () => share.get(),
+				catalog: () => catalog,
+				holdBridges: () => share.get().suppression.hold(),
+			})
+		: null;
 
 	pi.on("session_start", (_event, ctx) => {
 		session = toSession(pi, ctx);
@@ -136,7 +147,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 	});
 
 	async function close(sessionId: string): Promise<void> {
-		await provider.close();
+		await Promise.all([provider.close(), askTool?.close()]);
 		await bridge.close();
 		await share.peek()?.links.closeSession(sessionId);
 		await bindings.settled();

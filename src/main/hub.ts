@@ -26,6 +26,7 @@ import { LinkPool } from "./link-pool.ts";
 import { Log } from "./log.ts";
 import { ProcessRegistry } from "./processes/registry.ts";
 import { Spill } from "./spill.ts";
+import { DelegationSlots } from "./tools/delegation-slots.ts";
 
 /** A unix socket path has room for about 100 bytes; a long TMPDIR leaves none. */
 const MAX_SOCKET_DIR_CHARS = 80;
@@ -41,6 +42,7 @@ export class Hub {
 	readonly bridgeServer: BridgeServer;
 	readonly bridges: Registration;
 	readonly suppression: Suppression;
+	readonly delegations = new DelegationSlots();
 	readonly #socketDir: string;
 
 	constructor(config: Config) {

@@ -74,6 +74,16 @@ type LinkTarget = {
 	readonly compose: () => Promise<string>;
 };
 
+/** Where agy keeps what belongs to a conversation beside its words. */
+function brainDirOf({ geminiDir }: Config, conversationId: string): string {
+	return join(geminiDir, "antigravity-cli", "brain", conversationId);
+}
+
+/** Where agy keeps the transcript of a conversation. */
+export function transcriptPathOf(config: Config, conversationId: string): string {
+	return join(brainDirOf(config, conversationId), ".system_generated", "logs", "transcript.jsonl");
+}
+
 export class TurnStarter {
 	readonly #options: TurnStarterOptions;
 	/** What the user was told once and need not hear again. */
@@ -383,14 +393,8 @@ export class TurnStarter {
 			inactivityTimeoutMin: config.inactivityTimeoutMin,
 			turnTimeoutMin: turnTimeoutMinOf(config, session.hasTerminal),
 			encodePrompt: (text) => engine.encodePrompt(engine.payload(this.#asPlainText(text, binary))),
-			transcriptPath: (conversationId) =>
-				join(this.#brainDir(conversationId), ".system_generated", "logs", "transcript.jsonl"),
+			transcriptPath: (conversationId) => transcriptPathOf(config, conversationId),
 		};
-	}
-
-	/** Where agy keeps what belongs to a conversation beside its words. */
-	#brainDir(conversationId: string): string {
-		return join(this.#options.config.geminiDir, "antigravity-cli", "brain", conversationId);
 	}
 
 	#watchFiles(hub: Hub, cwd: string, signal: AbortSignal): StepFiles {
@@ -398,7 +402,7 @@ export class TurnStarter {
 		return new StepFiles({
 			cwd,
 			runGit: (args, limits) => runCommand({ bin: "git", args, env: childEnv, signal, ...limits }, hub.registry),
-			brainDir: (conversationId) => this.#brainDir(conversationId),
+			brainDir: (conversationId) => brainDirOf(this.#options.config, conversationId),
 		});
 	}
 

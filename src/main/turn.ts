@@ -182,7 +182,7 @@ export class Turn implements LinkConsumer {
 				this.#calls.announce(event);
 				return;
 			}
-			this.#options.files?.note(event, this.#options.link.conversationId ?? "");
+			void this.#options.files?.note(event, this.#options.link.conversationId ?? "");
 		}
 		if (isStep(event) && this.#cards.settle(event)) {
 			this.#note(event);

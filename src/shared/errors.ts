@@ -8,6 +8,7 @@ export type AgyErrorCode =
 	| "agy-not-executable"
 	| "agy-too-old"
 	| "agy-failed"
+	| "bad-argument"
 	| "bad-frame"
 	| "bad-output"
 	| "bad-setting"
@@ -15,10 +16,12 @@ export type AgyErrorCode =
 	| "cancelled"
 	| "control-timeout"
 	| "conversation-busy"
+	| "conversation-unknown"
 	| "lane-down"
 	| "model-unknown"
 	| "node-too-old"
 	| "not-writable"
+	| "recursion"
 	| "spawn-failed"
 	| "worker-crashed";
 

@@ -27,6 +27,10 @@ describe("without any setting", () => {
 			turnTimeoutMin: null,
 			inactivityTimeoutMin: 5,
 			agent: null,
+			askTool: true,
+			defaultModel: null,
+			defaultThinking: "medium",
+			isWithinAgy: false,
 			systemPrompt: true,
 			digest: false,
 			steps: "cards",
@@ -88,6 +92,9 @@ describe("each setting, from the environment and from the file", () => {
 		["agent", "AGY_AGENT", "reviewer", "reviewer", "writer", "writer"],
 		["extraArgs", "AGY_EXTRA_ARGS", " --sandbox  --x=1 ", ["--sandbox", "--x=1"], ["--with space"], ["--with space"]],
 		["debug", "AGY_DEBUG", "1", true, true, true],
+		["askTool", "AGY_ASK_TOOL", "off", false, false, false],
+		["defaultModel", "AGY_DEFAULT_MODEL", "flash", "flash", " opus 4.6 ", "opus 4.6"],
+		["defaultThinking", "AGY_DEFAULT_THINKING", "high", "high", "off", "off"],
 		["systemPrompt", "AGY_SYSTEM_PROMPT", "off", false, false, false],
 		["digest", "AGY_DIGEST", "on", true, true, true],
 		["steps", "AGY_STEPS", "lines", "lines", "lines", "lines"],
@@ -111,6 +118,10 @@ describe("each setting, from the environment and from the file", () => {
 	});
 });
 
+test.each(["PI_AGY_DEPTH", "ANTIGRAVITY_AGENT"])("%s tells that an agy started this pi", (variable) => {
+	expect([load({ [variable]: "1" }).isWithinAgy, load({ [variable]: "" }).isWithinAgy]).toEqual([true, false]);
+});
+
 describe("switches", () => {
 	test.each([
 		["1", true],
@@ -131,6 +142,7 @@ describe("a value that is not understood is named", () => {
 		["AGY_MODE", { AGY_MODE: "plann" }, {}],
 		["AGY_SKIP_PERMISSIONS", { AGY_SKIP_PERMISSIONS: "of" }, { skipPermissions: true }],
 		["AGY_AGENT", { AGY_AGENT: "   " }, {}],
+		["AGY_ASK_TOOL", { AGY_ASK_TOOL: "never" }, {}],
 		["config.json: mode", {}, { mode: 7 }],
 		["config.json: mode", {}, { mode: null }],
 		["config.json: agent", {}, { agent: ["a"] }],
@@ -151,6 +163,7 @@ describe("a value that is not understood is named", () => {
 		["turnTimeoutMin", "AGY_TURN_TIMEOUT_MIN", "soon", null],
 		["turnTimeoutMin", "AGY_TURN_TIMEOUT_MIN", "-1", null],
 		["inactivityTimeoutMin", "AGY_INACTIVITY_TIMEOUT_MIN", "Infinity", 5],
+		["defaultThinking", "AGY_DEFAULT_THINKING", "enormous", "medium"],
 	])("%s: %s=%s: the default applies", (name, variable, text, fallback) => {
 		const config = load({ [variable]: text }, { [name]: "also in the file" });
 		expect(config[name]).toStrictEqual(fallback);

@@ -37,14 +37,23 @@ export class StepFiles {
 		this.#edits = new EditDiffs({ cwd, head: new GitHead(cwd, runGit), startedMs: this.#startedMs });
 	}
 
-	/** A step has begun or ended; to be told at once, and as often as there is news of it. */
-	note(event: ToolEvent, conversationId: string): void {
+	/**
+	 * A step has begun or ended; to be told at once, and as often as there is news of it. Resolves when what stood there is
+	 * read, which nobody has to wait for. Does not fail.
+	 */
+	note(event: ToolEvent, conversationId: string): Promise<void> {
+		const { step } = event;
+		if (this.#views.has(step)) return Promise.resolve();
+		const path = editedFile(event, this.#options.cwd);
+		const looked = path === null ? Promise.resolve() : this.#edits.seen(path);
+		this.#noteEnd(event, path, conversationId);
+		return looked;
+	}
+
+	#noteEnd(event: ToolEvent, path: string | null, conversationId: string): void {
 		const { step, state } = event;
-		if (this.#views.has(step)) return;
 		const seenMs = this.#seenMs.get(step) ?? Date.now() - (event.durationMs ?? 0);
 		this.#seenMs.set(step, seenMs);
-		const path = editedFile(event, this.#options.cwd);
-		if (path !== null) void this.#edits.seen(path);
 		if (state !== "done" || event.error) return;
 		if (path !== null) {
 			this.#views.set(

@@ -23,7 +23,7 @@ const edit = (step: number, state: StepState, more: Partial<ToolEvent> = {}) =>
 const picture = (step: number, state: StepState) => tool(step, state, { name: "generate_image", args: {} });
 
 test("an edit has its diff, however often it is heard of", async () => {
-	files.note(edit(2, "active"), "c1");
+	await files.note(edit(2, "active"), "c1");
 	expect(files.viewOf(2)).toBeNull();
 	writeFileSync(folder.at("a.ts"), "one\n");
 	files.note(edit(2, "done"), "c1");
