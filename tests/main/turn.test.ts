@@ -432,7 +432,9 @@ test("the files of a step are looked after when its news comes, not when it is s
 	const noted: string[] = [];
 	const view = Promise.resolve({ summary: "", diff: "+1 a", images: [] });
 	const files = {
-		note: ({ step, state }: ToolEvent, conversationId: string) => void noted.push(`${conversationId} ${step} ${state}`),
+		note: async ({ step, state }: ToolEvent, conversationId: string) => {
+			noted.push(`${conversationId} ${step} ${state}`);
+		},
 		viewOf: () => view,
 	};
 	const stage = new TurnStage({ files });

@@ -26,9 +26,9 @@ test("an edit has its diff, however often it is heard of", async () => {
 	await files.note(edit(2, "active"), "c1");
 	expect(files.viewOf(2)).toBeNull();
 	writeFileSync(folder.at("a.ts"), "one\n");
-	files.note(edit(2, "done"), "c1");
+	void files.note(edit(2, "done"), "c1");
 	const view = files.viewOf(2);
-	files.note(edit(2, "done"), "c1");
+	void files.note(edit(2, "done"), "c1");
 	expect(files.viewOf(2)).toBe(view);
 	expect(await view).toStrictEqual({
 		summary: "a.ts: new file, 1 added, 0 removed (lines).",
@@ -39,9 +39,9 @@ test("an edit has its diff, however often it is heard of", async () => {
 
 test("an image that was made within the step is shown", async () => {
 	mkdirSync(folder.at("brain", "c1"), { recursive: true });
-	files.note(picture(2, "active"), "c1");
+	void files.note(picture(2, "active"), "c1");
 	writeFileSync(folder.at("brain", "c1", "a.png"), PNG);
-	files.note(picture(2, "done"), "c1");
+	void files.note(picture(2, "done"), "c1");
 	expect(await files.viewOf(2)).toMatchObject({ diff: null, images: [{ mimeType: "image/png" }] });
 });
 
@@ -53,6 +53,6 @@ test.each<[string, ToolEvent, string]>([
 	["of an image before agy named its conversation", picture(2, "done"), ""],
 	["of an image in a conversation whose name is a way out", picture(2, "done"), "../c1"],
 ])("there is nothing to show %s", (_name, event, conversationId) => {
-	files.note(event, conversationId);
+	void files.note(event, conversationId);
 	expect(files.viewOf(2)).toBeNull();
 });
