@@ -21,11 +21,15 @@ import { WholeRowReader } from "./support/whole-row-reader.ts";
 const PIECE = "all work and no play makes jack a dull boy, he said.\n".repeat(20).slice(0, 1_024);
 const ANSWER_BYTES = 1024 * 1024;
 const IDLE_DATABASES = 200;
+/** What runs 800 times a second is compiled by then. */
+const IDLE_WARM_UP_MS = 3_000;
 const SMALL_COMMITS = 3_000;
 /** Few runs with pauses between their commits: what a commit waits for. */
 const SPARSE = { links: 8, eventsPerSecond: 2 };
 /** Many runs at the rate of a model's tokens: what main pays. */
 const DENSE = { links: 16, eventsPerSecond: 10 };
+/** The processes of all runs are up by then. */
+const LIVE_WARM_UP_MS = 6_000;
 
 export const pollSuite: Suite = {
 	name: "poll",
@@ -157,7 +161,7 @@ async function measureIdleDatabases(folder: string, isShort: boolean): Promise<C
 		db.readChanged(0);
 		scheduler.add({ concerns: (name) => db.path.endsWith(name), look: () => void db.readChanged(0) }, folder);
 	}
-	await delay(600);
+	await delay(IDLE_WARM_UP_MS);
 	const ms = isShort ? 2_000 : 6_000;
 	const before = process.threadCpuUsage();
 	await delay(ms);
@@ -187,7 +191,7 @@ async function measureWal(folder: string): Promise<CaseResult> {
 /** Runs that write while they are followed, from the commit to main, against looks of the main thread. */
 async function measureLive(load: typeof SPARSE, isShort: boolean): Promise<CaseResult> {
 	const windows = [{ ms: isShort ? 4_000 : 10_000, watchDelay: false }];
-	const plan = { ...load, floodMs: 0, warmupMs: 2_500, windows };
+	const plan = { ...load, floodMs: 0, warmupMs: LIVE_WARM_UP_MS, windows };
 	const [poll] = (await runSide({ ...plan, side: "poll" })).windows;
 	const [control] = (await runSide({ ...plan, side: "poll-control" })).windows;
 	if (!poll || !control) throw new Error("a side did not measure its window");

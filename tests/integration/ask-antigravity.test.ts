@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fauxAssistantMessage, fauxProvider, fauxToolCall } from "@earendil-works/pi-ai";
 import type { ExtensionAPI, ExtensionFactory, JsonAgentSessionEvent } from "@earendil-works/pi-coding-agent";
+import { Type } from "typebox";
 import { describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/main/config.ts";
 import { ConversationLocks } from "../../src/main/conversation-locks.ts";
@@ -590,5 +591,48 @@ describe("the bridge", () => {
 		} finally {
 			await share?.release();
 		}
+	});
+});
+
+describe("the bridges of pi sessions", () => {
+	const tool = (pi: ExtensionAPI) =>
+		pi.registerTool({
+			name: "shout",
+			label: "shout",
+			description: "Shouts",
+			parameters: Type.Object({}),
+			execute: async () => ({ content: [{ type: "text", text: "!" }], details: {} }),
+		});
+	const states = () => {
+		const text = stage.sandbox.read("sim/config/mcp_config.json");
+		const { mcpServers } = JSON.parse(text) as { mcpServers: Record<string, { disabled?: boolean }> };
+		return Object.values(mcpServers).map(({ disabled }) => disabled === true);
+	};
+
+	it("are out of sight of a delegated run for as long as it runs, and there again afterwards", async () => {
+		const session = await stage.open({ scenario: says("Hi."), extensions: [tool] });
+		expect(await session.ask("hi")).toBe("Hi.");
+		expect(states()).toEqual([false]);
+		const asking = await Asking.open({
+			scenario: {
+				turns: [
+					{
+						steps: [
+							{ kind: "touch", marker: "delegated" },
+							{ kind: "wait", gate: "go" },
+						],
+					},
+				],
+			},
+		});
+		const turn = asking.begin([{ prompt: "go" }]);
+		await stage.sandbox.reached("delegated");
+		expect(states()).toEqual([true]);
+		const connected = stage.sandbox.journal("mcp").filter(({ event }) => event === "connected");
+		stage.sandbox.openGate("go");
+		await turn;
+		await until("they are on again", () => states().every((isDisabled) => !isDisabled));
+		// Only the session's own agy has seen the server.
+		expect(connected.map(({ pid }) => pid)).toEqual([session.runs()[0]?.pid]);
 	});
 });

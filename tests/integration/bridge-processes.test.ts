@@ -27,7 +27,7 @@ beforeEach(() => {
 						{ ...CALL, fromPrompt: false, tool: "where" },
 					],
 				},
-				{ match: "^(where|forbidden|slow)", steps: [CALL] },
+				{ match: "^(where|forbidden|slow|activate_skill)", steps: [CALL] },
 				ECHO,
 			],
 		},
@@ -40,13 +40,19 @@ const config = () => sandbox.read("sim/config/mcp_config.json");
 const serversInConfig = () => Object.keys((JSON.parse(config() || "{}") as { mcpServers?: object }).mcpServers ?? {});
 
 describe("agy calls a tool of pi's", () => {
-	it("in print mode, and one that a permission extension blocks", async () => {
-		const pi = await printPi(sandbox, ["where", "forbidden"], { extensions });
+	it("in print mode, one that a permission extension blocks, and a skill", async () => {
+		sandbox.write(
+			"agent/skills/greet/SKILL.md",
+			"---\nname: greet\ndescription: How to greet\n---\nAlways bow first.\n",
+		);
+		const prompts = ["where", "forbidden", 'activate_skill {"name":"greet"}'];
+		const pi = await printPi(sandbox, prompts, { extensions });
 		expect([pi.exit?.code, pi.stderr]).toEqual([0, ""]);
-		expect(pi.stdout).toContain("The policy does not allow it.");
+		expect(pi.stdout).toContain("Always bow first.");
 		expect(sandbox.journal("mcp").filter(({ event }) => event === "answer")).toMatchObject([
 			{ tool: "where", ok: true, output: expect.stringContaining(`pi ${pi.pid}`) },
 			{ tool: "forbidden", ok: false, message: expect.stringContaining("does not allow it") },
+			{ tool: "activate_skill", ok: true, output: expect.stringContaining("Always bow first.") },
 		]);
 		expect(config()).toBe("");
 	});

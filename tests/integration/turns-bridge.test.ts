@@ -1,5 +1,7 @@
 /** agy at work with pi's tools, through the bridge: the simulated agy calls them with the official MCP client. */
 import type { ExtensionAPI, ExtensionFactory } from "@earendil-works/pi-coding-agent";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { Type } from "typebox";
 import { describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
@@ -14,6 +16,19 @@ const stage = new SdkStage();
 const told = (turn: Parameters<typeof story>[0]) => story(turn).filter((line) => !line.startsWith("(Thought"));
 
 type Run = (args: { readonly text?: string }, signal: AbortSignal | undefined) => Promise<unknown> | unknown;
+
+/** A client with what agy reads in its mcp_config.json. */
+async function connectAsAgy(text: string): Promise<Client> {
+	const [server] = Object.values(
+		(JSON.parse(text) as { mcpServers: Record<string, { serverUrl: string; headers: Record<string, string> }> })
+			.mcpServers,
+	);
+	if (!server) throw new Error("no server is registered");
+	const client = new Client({ name: "antigravity-client", version: "1.0.0" });
+	const { serverUrl, headers } = server;
+	await client.connect(new StreamableHTTPClientTransport(new URL(serverUrl), { requestInit: { headers } }));
+	return client;
+}
 
 /** An extension with one tool. */
 function tool(name: string, run: Run): ExtensionFactory {
@@ -120,6 +135,43 @@ describe("a tool of pi's that agy calls", () => {
 		const answers = stage.sandbox.journal("mcp").filter((line) => line.event === "answer" && line.tool === "count");
 		expect(answers.map((line) => line.ok)).toEqual(Array.from({ length: 150 }, () => true));
 		expect(textOf(answer(turn))).toBe("All.");
+	});
+
+	it("may itself ask an agy, in a session of its own, without waiting for the turn that waits for it", async () => {
+		const ask = tool("ask", async ({ text }) => {
+			const inner = await stage.open({ scenario: { turns: [ECHO] } });
+			return `inner: ${await inner.ask(text ?? "")}`;
+		});
+		const session = await open({ extensions: [ask] });
+		expect(told(await session.turn('ask {"text":"psst"}'))).toEqual(["[ask]", "inner: psst"]);
+	});
+
+	it("tells a client that asks for it how far it is", async () => {
+		const steps = [{ kind: "touch", marker: "held" }, { kind: "wait", gate: "go" }, ECHO.steps[0] as object];
+		const chatty = (pi: ExtensionAPI) =>
+			pi.registerTool({
+				name: "chatty",
+				label: "chatty",
+				description: "The tool chatty",
+				parameters: Type.Object({}),
+				async execute(_callId, _args, _signal, onUpdate) {
+					onUpdate?.({ content: [{ type: "text", text: "half way" }], details: {} });
+					return { content: [{ type: "text", text: "all of it" }], details: {} };
+				},
+			});
+		const session = await open({ scenario: { turns: [{ steps }] }, extensions: [chatty] });
+		const turn = session.turn("hi");
+		await stage.sandbox.reached("held");
+		const client = await connectAsAgy(config());
+		const progress: string[] = [];
+		const result = await client.callTool({ name: "chatty", arguments: {} }, undefined, {
+			onprogress: ({ message }) => void progress.push(message ?? ""),
+		});
+		expect(result.content).toEqual([{ type: "text", text: "all of it" }]);
+		expect(progress).toEqual(["half way"]);
+		await client.close();
+		stage.sandbox.openGate("go");
+		expect(told(await turn)).toEqual(["[chatty]", "hi"]);
 	});
 
 	it("that was switched off is not offered any more", async () => {

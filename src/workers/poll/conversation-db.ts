@@ -58,6 +58,7 @@ export class ConversationDb {
 		this.#db = db;
 		this.schemaVersion = Number(db.prepare("PRAGMA user_version").all()[0]?.user_version);
 		this.#version = db.prepare("PRAGMA data_version");
+		this.#version.setReturnArrays(true); // An object with a named property costs as much as the look itself.
 		const columns = new Set(
 			db
 				.prepare("PRAGMA table_info(steps)")
@@ -125,7 +126,8 @@ export class ConversationDb {
 	 * throws; nothing is missed then.
 	 */
 	readChanged(fromIdx: number, isFinal = false): readonly StepRow[] {
-		const version = Number(this.#version.all()[0]?.data_version);
+		const [[version] = []] = this.#version.all() as unknown as readonly (readonly number[])[];
+		if (version === undefined) throw new Error("PRAGMA data_version gave nothing");
 		if (version === this.#seenVersion && !isFinal) return [];
 		const rows = this.#inTransaction(() => this.#readChanged(fromIdx, isFinal));
 		this.#seenVersion = version;

@@ -26,6 +26,8 @@ type RunSink = Pick<DecoderSink, "event" | "taken" | "isPaused" | "log">;
 
 /** Each look at who holds what reads the whole process table, and every commit of any conversation asks for one. */
 const SCAN_PAUSE_MS = 50;
+/** Of an event beside its text. */
+const EVENT_BYTES = 100;
 /** `user_version` of agy 1.0.9 to 1.3. */
 const KNOWN_SCHEMA_VERSION = 1;
 
@@ -120,8 +122,10 @@ export class FollowedRun implements Run {
 			const rows = this.#db?.readChanged(this.#startIdx, isFinal) ?? [];
 			if (rows.length === 0) return;
 			let bytes = 0;
-			for (const row of rows) bytes += row.payload?.length ?? 0;
-			for (const event of this.#tail?.take(rows) ?? []) this.#sink.event(event);
+			for (const event of this.#tail?.take(rows) ?? []) {
+				this.#sink.event(event);
+				bytes += sizeOf(event);
+			}
 			this.#sink.taken(bytes);
 			this.#problem = "";
 		} catch (error) {
@@ -258,6 +262,12 @@ export class FollowedRun implements Run {
 		this.#db?.close();
 		this.#db = null;
 	}
+}
+
+/** About what main holds of an event until it has consumed it. The row itself stays here, however long it has grown. */
+function sizeOf(event: AgyEvent): number {
+	if (event.kind === "text" || event.kind === "thinking") return EVENT_BYTES + event.text.length;
+	return EVENT_BYTES + (event.kind === "tool" ? (event.output?.length ?? 0) : 0);
 }
 
 /** A row's number may be used again after a rewind, and its time is as coarse as agy's clock: together they tell. */
