@@ -12,12 +12,15 @@ const TOOLS = join(import.meta.dirname, "..", "support", "pi-tools.ts");
 const CALL = { kind: "mcp", fromPrompt: true, tellsOutput: true };
 const ECHO = { steps: [{ kind: "text", text: "{{prompt}}", deltaChars: 0 }] };
 const extensions = [TOOLS];
+/** agy gives a call up after 180 s; here soon after the bridge has to have answered. */
+const ABANDON_MS = 25_000;
 
 let sandbox: Sandbox;
 beforeEach(() => {
 	sandbox = new Sandbox({
 		scenario: {
 			behaviour: { loadsWorkspaceConfig: true },
+			mcpAbandonMs: ABANDON_MS,
 			turns: [
 				{
 					match: "^held",
@@ -65,7 +68,6 @@ describe("agy calls a tool of pi's", () => {
 	});
 
 	it("in rpc mode, for longer than agy waits: it is told to ask later, and then what came of it", async () => {
-		// agy gives up after 180 s; the bridge answers after 20 s.
 		const pi = new RpcClient(sandbox, { extensions });
 		const from = await pi.begin("slow");
 		await until(
