@@ -4,13 +4,20 @@
  * node:http server that parses it and answers, by the same kind of client connection.
  */
 
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { Agent, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
+import { monitorEventLoopDelay } from "node:perf_hooks";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { Server } from "@modelcontextprotocol/sdk/server/index.js";
+import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
+import { CallToolRequestSchema, ListToolsRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 import { BridgeServer, type BridgeTool, type CallResult } from "../src/main/bridge/mcp-server.ts";
 import { ParkedCalls } from "../src/main/bridge/parked-calls.ts";
 import { toSessionEndpoint } from "../src/main/bridge/session-endpoint.ts";
@@ -33,15 +40,27 @@ const TOOL: BridgeTool = {
 	},
 };
 
+const SMALL_RESULT: CallResult = { content: [{ type: "text", text: ANSWER }], isError: false };
+const LARGE_RESULT: CallResult = {
+	content: [
+		{ type: "text", text: "y".repeat(300_000) },
+		{ type: "image", data: "iVBORw0KGgoA".repeat(700_000), mimeType: "image/png" },
+	],
+	isError: false,
+};
+const CLIENT = fileURLToPath(new URL("./support/bridge-client.ts", import.meta.url));
+
 export const bridgeSuite: Suite = {
 	name: "bridge",
 	cases: [
 		{ name: "round-trip", run: measureRoundTrip },
 		{ name: "sustained", run: measureSustained },
+		{ name: "large-result", run: measureLargeResult },
 	],
 };
 
-type Caller = { readonly call: () => Promise<unknown>; readonly close: () => Promise<void> };
+type Target = { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+type Caller = Target & { readonly call: () => Promise<unknown>; readonly close: () => Promise<void> };
 
 async function measureRoundTrip(isShort: boolean): Promise<CaseResult> {
 	const bridge = await openBridge();
@@ -90,6 +109,60 @@ async function measureSustained(isShort: boolean): Promise<CaseResult> {
 	};
 }
 
+/** How long main stands still for results with an image of 8 MB, against a server made of the SDK alone. */
+async function measureLargeResult(isShort: boolean): Promise<CaseResult> {
+	const calls = isShort ? 4 : 12;
+	const bridge = await openBridge(LARGE_RESULT);
+	const ours = await longestBlockMs(bridge, calls);
+	await bridge.close();
+	const plain = await openPlainServer(LARGE_RESULT);
+	const theirs = await longestBlockMs(plain, calls);
+	await plain.close();
+	const row = (side: string, value: number): Row => ({
+		measure: "longest block of main",
+		side,
+		unit: "ms",
+		spread: { p50: value, p75: value, p99: value, samples: calls },
+	});
+	return {
+		rows: [row("bridge", ours), row("control", theirs)],
+		ratios: { "block-control-to-ours": theirs / ours },
+		notes: [`${calls} results of an 8 MB image and 300,000 characters; the client is another process`],
+	};
+}
+
+async function longestBlockMs({ url, headers }: Target, calls: number): Promise<number> {
+	const histogram = monitorEventLoopDelay({ resolution: 1 });
+	const args = ["--disable-warning=ExperimentalWarning", CLIENT, url, JSON.stringify(headers), TOOL.name, `${calls}`];
+	const ended = promisify(execFile)(process.execPath, args); // The fork is no part of what is measured.
+	histogram.enable();
+	await ended;
+	histogram.disable();
+	return histogram.max / 1e6;
+}
+
+/** The SDK's own server and transport, a fresh pair for each request, as its documentation shows. */
+async function openPlainServer(result: CallResult): Promise<Target & { close(): Promise<void> }> {
+	const http = createServer(async (incoming, response) => {
+		const server = new Server({ name: "plain", version: "1.0.0" }, { capabilities: { tools: {} } });
+		server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: [TOOL as never] }));
+		server.setRequestHandler(CallToolRequestSchema, () => result as never);
+		const transport = new StreamableHTTPServerTransport({ enableJsonResponse: true });
+		response.once("close", () => void server.close());
+		await server.connect(transport as Parameters<typeof server.connect>[0]);
+		await transport.handleRequest(incoming, response);
+	});
+	http.listen(0, "127.0.0.1");
+	await once(http, "listening");
+	const { port } = http.address() as AddressInfo;
+	const close = async () => {
+		http.closeAllConnections();
+		http.close();
+		await once(http, "close");
+	};
+	return { url: `http://127.0.0.1:${port}/mcp`, headers: {}, close };
+}
+
 async function callMany({ call }: Caller, count: number): Promise<void> {
 	for (let done = 0; done < count; done += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, call));
 }
@@ -105,9 +178,8 @@ async function timesOf(call: () => Promise<unknown>, count: number): Promise<rea
 	return timesMs;
 }
 
-async function openBridge(): Promise<Caller> {
-	const server = new BridgeServer({ log: (_level, text) => process.stderr.write(`${text}\n`) });
-	const result: CallResult = { content: [{ type: "text", text: ANSWER }], isError: false };
+async function openBridge(result: CallResult = SMALL_RESULT): Promise<Caller> {
+	const server = new BridgeServer({ log: (level, text) => level === "error" && process.stderr.write(`${text}\n`) });
 	const parked: ParkedCalls = new ParkedCalls({
 		deliver: ({ id }) => {
 			queueMicrotask(() => parked.settle(id, result)); // pi's tool, as fast as one can be
@@ -121,6 +193,8 @@ async function openBridge(): Promise<Caller> {
 	const requestInit = { headers: endpoint.headers };
 	await client.connect(new StreamableHTTPClientTransport(new URL(endpoint.url), { requestInit }));
 	return {
+		url: endpoint.url,
+		headers: endpoint.headers,
 		call: async () => {
 			const { isError } = await client.callTool({ name: TOOL.name, arguments: ARGS });
 			if (isError) throw new Error("a call failed");
@@ -133,7 +207,7 @@ async function openBridge(): Promise<Caller> {
 	};
 }
 
-async function openControl(): Promise<Caller> {
+async function openControl(): Promise<Omit<Caller, keyof Target>> {
 	const reply = JSON.stringify({ jsonrpc: "2.0", id: 1, result: { content: [{ type: "text", text: ANSWER }] } });
 	const server = createServer(async (incoming, response) => {
 		const chunks: Buffer[] = [];

@@ -3,12 +3,13 @@
  * the whole row that grows, on the thread that uses it.
  */
 
+import { execFile } from "node:child_process";
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { ConversationDb } from "../src/workers/poll/conversation-db.ts";
-import { Scheduler } from "../src/workers/poll/scheduler.ts";
 import { StepTail } from "../src/workers/poll/tail.ts";
 import { ConversationWriter } from "./support/conversation-writer.ts";
 import { type MicroResult, measureTasks } from "./support/micro.ts";
@@ -21,8 +22,7 @@ import { WholeRowReader } from "./support/whole-row-reader.ts";
 const PIECE = "all work and no play makes jack a dull boy, he said.\n".repeat(20).slice(0, 1_024);
 const ANSWER_BYTES = 1024 * 1024;
 const IDLE_DATABASES = 200;
-/** What runs 800 times a second is compiled by then. */
-const IDLE_WARM_UP_MS = 3_000;
+const IDLE_SCRIPT = fileURLToPath(new URL("./support/idle-databases.ts", import.meta.url));
 const SMALL_COMMITS = 3_000;
 /** Few runs with pauses between their commits: what a commit waits for. */
 const SPARSE = { links: 8, eventsPerSecond: 2 };
@@ -154,22 +154,9 @@ async function measureGrowth(folder: string): Promise<CaseResult> {
 
 /** Sessions that wait: what their databases cost the lane. */
 async function measureIdleDatabases(folder: string, isShort: boolean): Promise<CaseResult> {
-	const writers = Array.from({ length: IDLE_DATABASES }, () => new ConversationWriter(folder, "go"));
-	const scheduler = new Scheduler();
-	const dbs = writers.map((writer) => openDb(writer.path));
-	for (const db of dbs) {
-		db.readChanged(0);
-		scheduler.add({ concerns: (name) => db.path.endsWith(name), look: () => void db.readChanged(0) }, folder);
-	}
-	await delay(IDLE_WARM_UP_MS);
-	const ms = isShort ? 2_000 : 6_000;
-	const before = process.threadCpuUsage();
-	await delay(ms);
-	const { user, system } = process.threadCpuUsage(before);
-	scheduler.close();
-	for (const db of dbs) db.close();
-	for (const writer of writers) writer.close();
-	const share = (user + system) / 1000 / ms;
+	const args = [IDLE_SCRIPT, folder, `${IDLE_DATABASES}`, isShort ? "2000" : "6000"];
+	const { stdout } = await promisify(execFile)(process.execPath, ["--disable-warning=ExperimentalWarning", ...args]);
+	const share = Number(stdout);
 	return {
 		rows: [single("share of a core", "lane", "%", share * 100)],
 		ratios: { "core-share": share },
