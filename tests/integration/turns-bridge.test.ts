@@ -54,7 +54,11 @@ const config = () => stage.sandbox.read(configPath);
 
 describe("a tool of pi's that agy calls", () => {
 	it("is run by pi, shows as pi's own card and nothing else, and its result is agy's", async () => {
-		const steps = [{ kind: "text", text: "Let me see.\n", deltaChars: 0 }, CALL];
+		// agy's look at what the tool takes is no card of its own either.
+		const steps = [
+			{ kind: "text", text: "Let me see.\n", deltaChars: 0 },
+			{ ...CALL, readsSchema: true },
+		];
 		const session = await open({ scenario: { turns: [{ steps }] }, extensions: [shout] });
 		const turn = await session.turn('shout {"text":"hello"}');
 		expect(told(turn)).toEqual(["Let me see.\n", "[shout]", "HELLO!"]);

@@ -7,6 +7,8 @@
 import type { ToolEvent } from "../../shared/events.ts";
 import type { ParkedCall } from "./parked-calls.ts";
 
+/** agy's name for a call of an MCP tool. */
+export const MCP_CALL = "call_mcp_tool";
 /** Calls of one step arrive within milliseconds; what agy prints takes up to a display frame to get here. */
 const GATHER_MS = 50;
 
@@ -33,8 +35,9 @@ export class BridgeCalls {
 		this.check();
 	}
 
-	/** agy's stream tells of a call's step. */
-	announce({ step, state }: ToolEvent): void {
+	/** agy's stream tells of a call's step, or of what belongs to one. */
+	announce({ name, step, state }: ToolEvent): void {
+		if (name !== MCP_CALL) return;
 		if (state === "active") this.#announced.add(step);
 		else this.#announced.delete(step);
 		this.check();

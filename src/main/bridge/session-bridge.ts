@@ -10,6 +10,7 @@ import type { Skill } from "@earendil-works/pi-coding-agent";
 import { toError } from "../../shared/errors.ts";
 import type { JsonObject, ToolEvent } from "../../shared/events.ts";
 import type { LogLevel } from "../../shared/lane-control.ts";
+import { MCP_CALL } from "./bridge-calls.ts";
 import { serverNameOf } from "./bridge-record.ts";
 import { type BridgeMode, type PiTool, toCatalog } from "./catalog.ts";
 import type { BridgeServer, CallResult, ContentBlock, OpenEndpoint } from "./mcp-server.ts";
@@ -44,8 +45,6 @@ export type SessionBridgeOptions = {
 	readonly log: (level: LogLevel, text: string) => void;
 };
 
-/** agy's name for a call of an MCP tool. */
-const MCP_CALL = "call_mcp_tool";
 /** What comes of a call after that is of no interest to anybody. */
 const STOPPED = "the user stopped the turn";
 
@@ -94,9 +93,12 @@ export class SessionBridge {
 		else this.#parked.endTurn("the turn has ended");
 	}
 
-	/** agy's own report of a call that pi runs, and shows, itself. */
+	/** agy's own report of a call that pi runs, and shows, itself; or of agy's look at what such a call takes. */
 	isBridged({ name, args }: ToolEvent): boolean {
-		return name === MCP_CALL && this.#serverName !== null && args.ServerName === this.#serverName;
+		const server = this.#serverName;
+		if (server === null) return false;
+		if (name === MCP_CALL) return args.ServerName === server;
+		return name === "view_file" && String(args.AbsolutePath).includes(`/mcp/${server}/`);
 	}
 
 	/** A tool of pi's goes on; `partial` is its result so far, in pi's form. */
