@@ -220,8 +220,10 @@ export class Turn implements LinkConsumer {
 				stream.endBlock();
 				stream.setContextTokens(this.#record.contextTokens);
 				if (event.usage) stream.addUsage(event.usage);
-				if (event.usage && event.usage.thinking > 0)
+				if (event.usage && event.usage.thinking > 0) {
 					stream.thinking(toThinkingRow(event.usage.thinking, event.durationMs));
+					stream.endBlock(); // A row of its own, whatever is told next in the same form.
+				}
 				return;
 			case "notice":
 			case "unknown":
@@ -343,7 +345,10 @@ export class Turn implements LinkConsumer {
 		const { stream } = this.#segment;
 		this.#emptyResult = null;
 		const late = isSuccess(result) ? (this.#options.takeLate?.() ?? "") : "";
-		if (late !== "") this.#followUps.push(late);
+		if (late !== "") {
+			stream.thinking("agy is told what came of a tool of pi's for which it had stopped waiting.");
+			this.#followUps.push(late);
+		}
 		if (this.#followUps.length === 0 || !isSuccess(result) || !this.#options.takesFollowUps) {
 			this.#end("result", { result });
 			return;

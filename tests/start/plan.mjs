@@ -51,7 +51,7 @@ export function planStart(userArgs, env, agy) {
 export function isolatedEnv(privateHome, env) {
 	const home = join(privateHome, "home");
 	const agentDir = join(privateHome, "agent");
-	// The simulator keeps in one folder what agy keeps in ~/.gemini and in ~/.gemini/antigravity-cli.
+	// The simulator keeps there what agy keeps in ~/.gemini.
 	const simulatorHome = join(home, ".gemini");
 	/** @type {NodeJS.ProcessEnv} */
 	const isolated = {
@@ -62,7 +62,7 @@ export function isolatedEnv(privateHome, env) {
 		PI_OFFLINE: "1",
 		AGY_BIN: SIMULATOR,
 		AGY_SIM_HOME: simulatorHome,
-		AGY_CONVERSATIONS_DIR: join(simulatorHome, "conversations"),
+		AGY_CONVERSATIONS_DIR: join(simulatorHome, "antigravity-cli", "conversations"),
 	};
 	// These would lead out of the private home.
 	for (const name of ["PI_CODING_AGENT_SESSION_DIR", "PI_PACKAGE_DIR", "AGY_ACP_BIN"]) delete isolated[name];
