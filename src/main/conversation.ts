@@ -39,6 +39,8 @@ export class Conversation {
 	/** What agy will know with the prompt, and what it is known to know without. */
 	#state: Knowledge;
 	#stateUnread: Knowledge;
+	/** Stands in no transcript: a fresh conversation is told it too. */
+	readonly #deferred: string[] = [];
 	#isRead = false;
 	#conversationId: string | null;
 
@@ -84,14 +86,14 @@ export class Conversation {
 		this.#conversationId = null;
 		// Whoever gives up says why.
 		this.#plan = { ...planHistory(this.#messages, this.#options.providerId, null), reason: "" };
-		this.#state = stateOf(null);
+		this.#state = { ...stateOf(null), undelivered: this.#deferred };
 		this.#stateUnread = this.#state;
 	}
 
 	/** Something beside the user's words that the next prompt has to tell. */
 	defer(text: string): void {
-		const add = <T extends Knowledge>(state: T): T => ({ ...state, undelivered: [...state.undelivered, text] });
-		if (this.#before) this.#before = add(this.#before);
+		const add = (state: Knowledge): Knowledge => ({ ...state, undelivered: [...state.undelivered, text] });
+		this.#deferred.push(text);
 		this.#state = add(this.#state);
 		this.#stateUnread = add(this.#stateUnread);
 	}

@@ -50,7 +50,9 @@ export class Provider {
 	readonly #running = new Map<string, RunningTurn>();
 	/** Turns on their way to agy. */
 	readonly #beginning = new Set<Promise<void>>();
-	readonly #closed = new AbortController();
+	/** Stops what is being answered. No signal that lives as long as the session may be listened to: it keeps every request. */
+	readonly #open = new Set<AbortController>();
+	#isClosed = false;
 
 	constructor({ starter, log }: ProviderOptions) {
 		this.#starter = starter;
@@ -64,7 +66,13 @@ export class Provider {
 		options: SimpleStreamOptions = {},
 	): AssistantMessageEventStream => {
 		const stream = new PiStream(model);
-		const signal = AbortSignal.any([this.#closed.signal, ...(options.signal ? [options.signal] : [])]);
+		const stop = new AbortController();
+		const { signal } = stop;
+		const onAbort = () => stop.abort(options.signal?.reason);
+		if (this.#isClosed || options.signal?.aborted) onAbort();
+		else options.signal?.addEventListener("abort", onAbort, { once: true });
+		this.#open.add(stop);
+		void stream.events.result().finally(() => this.#open.delete(stop));
 		const sessionId = isSideRequest(options) ? null : (options.sessionId ?? null);
 		const { messages } = context;
 		const ask: Ask = { model, options, messages, instructions: instructionsOf(context), stream, signal, sessionId };
@@ -82,7 +90,8 @@ export class Provider {
 
 	/** The session is over: nothing runs, and nothing is begun any more. Resolves when that is so. */
 	async close(): Promise<void> {
-		this.#closed.abort();
+		this.#isClosed = true;
+		for (const stop of this.#open) stop.abort();
 		for (const sessionId of [...this.#running.keys()]) this.dropParked(sessionId);
 		await Promise.all(this.#beginning);
 	}
@@ -111,7 +120,10 @@ export class Provider {
 	}
 
 	async #goOn({ turn, conversation }: RunningTurn, ask: Ask): Promise<void> {
-		const { followUp, compactedTokens } = await conversation.follow(ask.messages);
+		const { followUp, compactedTokens } = await conversation.follow(ask.messages).catch((error: unknown) => {
+			turn.abort(); // Nobody will ask it to go on again.
+			throw error;
+		});
 		if (compactedTokens !== null) ask.stream.capContext(compactedTokens);
 		turn.resume(toSegment(ask), followUp);
 		abortWith(ask.signal, turn);
@@ -124,7 +136,7 @@ export class Provider {
 	): Promise<void> {
 		const running = await this.#starter.startSession(ask, sessionId, attempt.isFresh, {
 			onRetry: (verdict) => {
-				if (!attempt.mayRetry || ask.signal.aborted) return false;
+				if (!attempt.mayRetry || ask.signal.aborted || ask.stream.isEnded) return false;
 				this.#log("info", `turn ${verdict.kind}: nothing was done, the prompt is sent once more`);
 				const again = { isFresh: verdict.retry === "fresh", mayRetry: false };
 				this.#begin(ask, () => this.#start(ask, sessionId, again));

@@ -74,6 +74,12 @@ export class TurnRecord {
 		}
 	}
 
+	/** agy calls a tool of pi's: it has the prompt, and something is done for it, whatever its stream says. */
+	noteCall(): void {
+		this.#sawOutput = true;
+		this.#hasBegun = true;
+	}
+
 	noteRejected(message: Extract<LinkMessage, { readonly kind: "lines-rejected" }>): void {
 		this.#rejected ??= { reason: message.reason, sample: message.sample };
 	}

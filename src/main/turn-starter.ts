@@ -123,12 +123,17 @@ export class TurnStarter {
 			ask.messages,
 			isFresh,
 		);
-		const late = bridge.takeLate().map(renderLate).join("\n\n");
-		if (late !== "") conversation.defer(late);
 		const profile = await this.#profile(binary, session, slug, config.agent ?? agentFile, door);
+		const late = bridge.takeLate();
+		if (late.length > 0) conversation.defer(late.map(renderLate).join("\n\n"));
 		const compose = async () => this.#toPrompt(ask, await conversation.compose(), binary);
-		const { link, prompt } = await this.#openLink(ask, hub, conversation, { sessionId, profile, binary, compose });
+		const target = { sessionId, profile, binary, compose };
+		const { link, prompt } = await this.#openLink(ask, hub, conversation, target).catch((error: unknown) => {
+			bridge.giveBack(late);
+			throw error;
+		});
 		if (ask.signal.aborted) {
+			bridge.giveBack(late);
 			hub.links.release(link);
 			return null;
 		}
@@ -164,6 +169,7 @@ export class TurnStarter {
 				onRetry: (verdict) => owner.onRetry(verdict),
 				onEnd: (end) => {
 					bridge.ended(turn, end.verdict.stop === "aborted");
+					if (!end.verdict.keepsConversation || !end.wasRead) bridge.giveBack(late);
 					if (!end.verdict.keepsConversation) conversation.forget();
 					else if (end.wasRead) conversation.ended(end.undelivered, end.counters);
 					else conversation.revert();

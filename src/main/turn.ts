@@ -84,12 +84,15 @@ export class Turn implements LinkConsumer {
 	/** agy calls a tool of pi's. False when the turn is over, and nobody would run it. */
 	takeCall(call: ParkedCall): boolean {
 		if (this.#phase === "ended") return false;
+		this.#record.noteCall();
+		this.#checkRead();
 		this.#calls.add(call);
 		return true;
 	}
 
 	/** Hands the prompt to agy. */
 	start(prompt: string): void {
+		if (this.#phase === "ended") return; // Aborted on the way.
 		this.#segment.stream.start();
 		this.#silence.start();
 		this.#cap.start();
@@ -121,6 +124,7 @@ export class Turn implements LinkConsumer {
 		segment.stream.setConversation(this.#options.link.conversationId ?? "");
 		this.#silence.start();
 		this.#cap.resume();
+		if (this.#emptyResult === null) this.#lookup.restart();
 		if (this.#resumeDelivery) this.#letDeliveryGoOn();
 		else void this.#replayBacklog();
 	}
@@ -302,6 +306,7 @@ export class Turn implements LinkConsumer {
 	}
 
 	#whenResumed(): Promise<void> {
+		if (this.#emptyResult === null) this.#lookup.stop(); // What is held may hold the answer.
 		return new Promise<void>((resolve) => {
 			this.#resumeDelivery = resolve;
 		}).then(() => this.#replayBacklog());

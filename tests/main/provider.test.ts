@@ -1,4 +1,6 @@
 import { readFileSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { isContextOverflow, isRetryableAssistantError, type TranscriptContext } from "@earendil-works/pi-ai";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
@@ -753,3 +755,64 @@ test("whatever a session goes through, agy hears everything once and in order, a
 	);
 	expect(stage.recycles).toBeGreaterThan(10); // Or it proves little.
 }, 60_000);
+
+describe("what came of a tool after agy had stopped waiting", () => {
+	const result = { content: [{ type: "text" as const, text: "BUILD-GREEN" }], isError: false };
+
+	/** It waits to be told. */
+	function withLate(): void {
+		stage.bridge.giveBack([{ tool: "build", reason: "", result }]);
+	}
+
+	const isTold = () => [...stage.told.values()].flat().join("\n").split("BUILD-GREEN").length - 1;
+
+	test("goes with the next prompt when one was stopped before it was sent", async () => {
+		await stage.say("Zero.");
+		withLate();
+		const abort = new AbortController();
+		const onPayload = (payload: unknown) => {
+			abort.abort();
+			return payload;
+		};
+		await stage.say("One.", { signal: abort.signal, onPayload });
+		await stage.say("Two.");
+		expect(isTold()).toBe(1);
+	});
+
+	test("goes with the next prompt when no process was to be had", async () => {
+		await stage.say("Zero.");
+		withLate();
+		stage.link.state = "closed";
+		stage.onAcquire = () => {
+			throw new AgyError("lane-down", "The worker threads stay down.");
+		};
+		await stage.say("One.");
+		stage.onAcquire = () => {};
+		await stage.say("Two.");
+		expect(isTold()).toBe(1);
+	});
+
+	test("is told to the fresh conversation that takes the place of a lost one", async () => {
+		await stage.say("Zero.");
+		withLate();
+		stage.link.state = "closed";
+		stage.lost.add("c1");
+		await stage.say("One.");
+		expect(isTold()).toBe(1);
+	});
+});
+
+test("a request that is over is kept by nothing of the session", async () => {
+	setFlagsFromString("--expose-gc");
+	const collect = runInNewContext("gc") as () => void;
+	const requests: WeakRef<object>[] = [];
+	for (let count = 0; count < 20; count++) {
+		const onPayload = (payload: unknown) => payload;
+		requests.push(new WeakRef(onPayload));
+		await stage.say(`words ${count}`, { signal: new AbortController().signal, onPayload });
+	}
+	await until("nearly all are gone", () => {
+		collect();
+		return requests.filter((request) => request.deref()).length < 5;
+	});
+});

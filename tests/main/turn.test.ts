@@ -1182,3 +1182,63 @@ async function finish(play: TurnPlay, ending: Ending, response: Parameters<TurnP
 			if (stage.ends.length === 0) stage.turn.abort(); // It is parked, or a command runs.
 	}
 }
+
+describe("a call of pi's tools that agy's stream did not announce", () => {
+	const withCall = () => {
+		const stage = new TurnStage();
+		stage.takesRetry = true;
+		stage.turn.takeCall({ id: "a", tool: "todo", args: {} });
+		vi.advanceTimersByTime(100);
+		expect(stage.message.end?.stopReason).toBe("toolUse");
+		expect(stage.reads).toStrictEqual([""]);
+		return stage;
+	};
+
+	test("keeps the prompt from being sent once more when the process leaves", async () => {
+		const stage = withCall();
+		stage.link.turns = 2;
+		stage.resume();
+		stage.link.end(EXIT);
+		await stage.pass();
+		expect(stage.offers).toStrictEqual([]);
+		expect(stage.ends[0]?.wasRead).toBe(true);
+	});
+
+	test("keeps it from that when nothing else is said", async () => {
+		const stage = withCall();
+		stage.resume();
+		stage.link.print(turnEnd({ text: "" }));
+		await stage.pass();
+		expect(stage.offers).toStrictEqual([]);
+		stage.turn.abort();
+	});
+});
+
+test("an answer that is held back, with its end, is not looked for in agy's transcript", async () => {
+	const late = ["what came of it"];
+	const stage = new TurnStage({ takeLate: () => late.shift() ?? "" });
+	stage.link.conversationId = "c1";
+	stage.link.print(
+		ready,
+		notice,
+		tool(2, "done"),
+		text("I wait.", 3),
+		modelCall(undefined, 3),
+		turnEnd({ text: "I wait." }),
+	);
+	expect(stage.state).toBe("held");
+	vi.advanceTimersByTime(60_000);
+	expect(stage.link.watches.filter((watch) => watch)).toStrictEqual([]);
+	stage.resume();
+	await stage.pass();
+	expect([stage.state, stage.text]).toStrictEqual(["streaming", "I wait."]);
+	expect(stage.link.followUps).toStrictEqual(["what came of it\n"]);
+	stage.turn.abort();
+});
+
+test("a turn that was stopped on its way starts nothing", () => {
+	const stage = new TurnStage();
+	stage.turn.abort();
+	stage.turn.start("the prompt\n");
+	expect(vi.getTimerCount()).toBe(0);
+});

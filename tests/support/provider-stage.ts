@@ -135,6 +135,7 @@ export class ProviderStage {
 	bindings!: SessionBindings;
 	spill!: Spill;
 	provider!: Provider;
+	bridge!: SessionBridge;
 	steps = new Steps();
 	#conversationCount = 0;
 	#sessionCount = 0;
@@ -179,6 +180,15 @@ export class ProviderStage {
 			stepTool: () => (this.hasStepTool ? STEP_TOOL : null),
 			nativeTools: () => new Set(),
 		};
+		this.bridge = new SessionBridge({
+			mode: "none",
+			tools: { all: () => [], active: () => [], skills: () => [] },
+			own: new Set(),
+			shared: () => {
+				throw new Error("no bridge is opened without a tool");
+			},
+			log: (_level, line) => void this.logged.push(line),
+		});
 		const starter = new TurnStarter({
 			config: { ...defaults, ...config },
 			engine: streamJsonEngine,
@@ -187,15 +197,7 @@ export class ProviderStage {
 			bindings: this.bindings,
 			spill: this.spill,
 			steps: this.steps,
-			bridge: new SessionBridge({
-				mode: "none",
-				tools: { all: () => [], active: () => [], skills: () => [] },
-				own: new Set(),
-				shared: () => {
-					throw new Error("no bridge is opened without a tool");
-				},
-				log: (_level, line) => void this.logged.push(line),
-			}),
+			bridge: this.bridge,
 			catalog: () => this.catalog,
 			onBinary: () => {},
 			session: () => ({ ...session, cwd: this.cwd }),

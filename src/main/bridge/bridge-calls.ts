@@ -5,6 +5,7 @@
  */
 
 import type { ToolEvent } from "../../shared/events.ts";
+import { ANSWERED_BY_BRIDGE } from "./catalog.ts";
 import type { ParkedCall } from "./parked-calls.ts";
 
 /** agy's name for a call of an MCP tool. */
@@ -36,8 +37,8 @@ export class BridgeCalls {
 	}
 
 	/** agy's stream tells of a call's step, or of what belongs to one. */
-	announce({ name, step, state }: ToolEvent): void {
-		if (name !== MCP_CALL) return;
+	announce({ name, args, step, state }: ToolEvent): void {
+		if (name !== MCP_CALL || ANSWERED_BY_BRIDGE.has(String(args.ToolName))) return;
 		if (state === "active") this.#announced.add(step);
 		else this.#announced.delete(step);
 		this.check();
@@ -68,6 +69,6 @@ export class BridgeCalls {
 	/** The turn is over. */
 	stop(): void {
 		clearTimeout(this.#timer);
-		this.#waiting = [];
+		for (const { drop } of this.#waiting.splice(0)) drop?.();
 	}
 }

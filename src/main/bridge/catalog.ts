@@ -43,7 +43,7 @@ const MCP_RESOURCE_TOOLS: ReadonlySet<string> = new Set([
 /** An extension that connects MCP servers in pi's place; its tools have names of their own. */
 const MCP_ADAPTER = /(^|[/:@])pi-mcp-adapter($|[/@])/;
 /** Tools the bridge answers itself: no tool of pi may take their place. */
-const ANSWERED_HERE: ReadonlySet<string> = new Set([POLL_TOOL, SKILL_TOOL]);
+export const ANSWERED_BY_BRIDGE: ReadonlySet<string> = new Set([POLL_TOOL, SKILL_TOOL]);
 /** For a tool whose parameters are no object schema that JSON can carry. */
 const OPEN_SCHEMA: JsonObject = { type: "object", additionalProperties: true };
 
@@ -52,7 +52,7 @@ export function toCatalog(input: CatalogInput): readonly BridgeTool[] {
 	const active = new Set(input.active);
 	const offered = input.tools
 		.filter((tool) => active.has(tool.name) && !input.hidden.has(tool.name) && !input.own.has(tool.name))
-		.filter((tool) => !ANSWERED_HERE.has(tool.name))
+		.filter((tool) => !ANSWERED_BY_BRIDGE.has(tool.name))
 		.filter((tool) => isMcpTool(tool) || (input.mode === "all" && tool.sourceInfo.source !== BUILTIN_SOURCE))
 		.map(toBridgeTool);
 	const skills = input.skills.length > 0 && !input.hidden.has(SKILL_TOOL) ? [skillTool(input.skills)] : [];

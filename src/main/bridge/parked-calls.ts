@@ -30,7 +30,13 @@ const PROGRESS_TAIL_CHARS = 500;
 export const POLL_TOOL = "bridge_poll_result";
 
 /** A call on its way to pi. */
-export type ParkedCall = { readonly id: string; readonly tool: string; readonly args: JsonObject };
+export type ParkedCall = {
+	readonly id: string;
+	readonly tool: string;
+	readonly args: JsonObject;
+	/** pi will never be given it. */
+	readonly drop?: () => void;
+};
 
 /** What became of pi's result: see ParkedCalls.settle. */
 export type Settled = "answered" | "kept" | "late" | "unknown";
@@ -101,7 +107,7 @@ export class ParkedCalls {
 			signal.addEventListener("abort", giveUp, { once: true });
 			try {
 				if (signal.aborted) giveUp();
-				else if (!this.#deliver({ id, tool, args })) {
+				else if (!this.#deliver({ id, tool, args, drop: () => this.#fail(id, "the turn ended before pi ran it") })) {
 					this.#calls.delete(id);
 					answer(toFailure(`pi cannot run ${tool} now: no turn is running. Try again in the next turn.`));
 				}

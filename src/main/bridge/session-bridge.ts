@@ -121,6 +121,11 @@ export class SessionBridge {
 		return [...this.#late.splice(0), ...unpolled.map(({ tool, result }) => ({ tool, reason: "", result }))];
 	}
 
+	/** agy was not told after all: they come with the next `takeLate`. */
+	giveBack(late: readonly LateResult[]): void {
+		this.#late.unshift(...late);
+	}
+
 	async close(): Promise<void> {
 		this.#isClosed = true;
 		this.#parked.abort("the session has ended");

@@ -64,6 +64,7 @@ describe("calls are put into a message", () => {
 
 	test("whatever else agy does meanwhile", () => {
 		announce(3, "active", "view_file");
+		calls.announce(tool(4, "active", { name: MCP_CALL, args: { ToolName: "bridge_poll_result" } }));
 		announce(5);
 		add("a");
 		expect(gathered).toEqual([["a"]]);
@@ -89,9 +90,11 @@ test("a call is known from when it is in a message until pi has run it", () => {
 	expect(calls.owns("a")).toBe(false);
 });
 
-test("nothing is put anywhere after the end", () => {
-	add("a");
+test("nothing is put anywhere after the end, and who waits is told", () => {
+	const drop = vi.fn();
+	calls.add({ id: "a", tool: "search", args: {}, drop });
 	calls.stop();
+	expect(drop).toHaveBeenCalledOnce();
 	pass();
 	calls.check();
 	expect(gathered).toEqual([]);

@@ -59,9 +59,19 @@ afterEach(() => {
 });
 
 describe("a parked call", () => {
+	test("that pi was never given fails, also when agy was told that it goes on", async () => {
+		const { id } = stage.start("read");
+		vi.advanceTimersByTime(ESCALATE_AFTER_MS);
+		stage.delivered[0]?.drop?.();
+		expect(stage.calls.poll({ callId: id })).toMatchObject({
+			isError: true,
+			content: [{ text: expect.stringContaining("before pi ran it") }],
+		});
+	});
+
 	test("is answered with pi's result, whole and once", async () => {
 		const { id, done } = stage.start("read");
-		expect(stage.delivered).toStrictEqual([{ id, tool: "read", args: { n: 0 } }]);
+		expect(stage.delivered).toStrictEqual([{ id, tool: "read", args: { n: 0 }, drop: expect.any(Function) }]);
 		expect(stage.calls.hasOpen).toBe(true);
 		const result: CallResult = {
 			content: [{ type: "image", data: "QUJD", mimeType: "image/png" }],
