@@ -27,6 +27,9 @@ import type { Segment, TurnOptions } from "./turn-contract.ts";
 import { TurnRecord } from "./turn-record.ts";
 import { isSuccess, judge, type TurnEvidence, type Verdict } from "./verdict.ts";
 
+/** Steps of the same moment mostly end within it; a call of pi's tools, above all a question, should not wait for others. */
+const CARD_PATIENCE_MS = 2_000;
+
 type TurnPhase = "streaming" | "parked" | "ended";
 
 export class Turn implements LinkConsumer {
@@ -36,6 +39,8 @@ export class Turn implements LinkConsumer {
 	readonly #calls: BridgeCalls;
 	readonly #silence: Timer;
 	readonly #cap: Timer;
+	/** Runs while a call of agy's waits behind the cards of steps that go on. */
+	readonly #cardPatience: Timer;
 	readonly #lookup: TranscriptLookup;
 	#silenceExtensions = 0;
 	#phase: TurnPhase = "streaming";
@@ -64,6 +69,10 @@ export class Turn implements LinkConsumer {
 		this.#cap = new Timer(options.turnTimeoutMin * 60_000, () =>
 			this.#end("too-long", { timeoutMin: options.turnTimeoutMin }),
 		);
+		this.#cardPatience = new Timer(CARD_PATIENCE_MS, () => {
+			this.#cards.leaveBehind();
+			this.#pauseClocks();
+		});
 		this.#lookup = new TranscriptLookup(options.link, this.#record, options.transcriptPath, this.#silence);
 	}
 
@@ -109,6 +118,7 @@ export class Turn implements LinkConsumer {
 		if (followUp !== "") this.#followUps.push(followUp);
 		this.#cards.release();
 		this.#calls.release();
+		this.#cardPatience.stop();
 		if (this.#untoldVerdict) {
 			const verdict = this.#untoldVerdict;
 			this.#untoldVerdict = null;
@@ -291,8 +301,12 @@ export class Turn implements LinkConsumer {
 		this.#options.onMessage(this.#segment.stream);
 	}
 
-	/** The calls that agy waits for go into the message, which ends with them. Calls that come while parked go into the next. */
+	/**
+	 * The calls that agy waits for go into the message, which ends with them. Calls that come while parked go into the next;
+	 * for that pi has to be done with this one, so cards of steps that go on are not waited for much longer.
+	 */
 	#parkForCalls(): void {
+		if (this.#phase === "parked" && this.#cards.hasUnsettled) this.#cardPatience.start();
 		if (this.#phase !== "streaming") return;
 		this.#showWaitingSteps();
 		for (const { id, tool, args } of this.#calls.takeWaiting())
@@ -390,6 +404,7 @@ export class Turn implements LinkConsumer {
 		const { link } = this.#options;
 		this.#cards.leaveBehind();
 		this.#calls.stop();
+		this.#cardPatience.stop();
 		const known = { stderr: link.stderrTail, isReused: link.turns > 1, conversationId: link.conversationId ?? "" };
 		const verdict = judge(this.#record.evidence(cause, known, more));
 		const isRetried =

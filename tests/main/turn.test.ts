@@ -1214,6 +1214,23 @@ describe("a call of pi's tools that agy's stream did not announce", () => {
 	});
 });
 
+test("a call of pi's tools does not wait for a command that runs on", async () => {
+	const stage = new TurnStage();
+	stage.link.print(tool(2, "active"));
+	stage.turn.takeCall({ id: "a", tool: "ask", args: {} });
+	vi.advanceTimersByTime(1_000);
+	expect(await stage.runCalls()).toBe(false);
+	vi.advanceTimersByTime(2_000);
+	expect(await stage.runCalls()).toBe(true);
+	expect([...stage.outcomes.values()]).toMatchObject([{ state: "background" }]);
+	stage.resume();
+	await stage.pass();
+	vi.advanceTimersByTime(100);
+	expect(stage.message.toolCalls).toMatchObject([{ id: "a", name: "ask" }]);
+	stage.turn.abort();
+	expect(vi.getTimerCount()).toBe(0);
+});
+
 test("an answer that is held back, with its end, is not looked for in agy's transcript", async () => {
 	const late = ["what came of it"];
 	const stage = new TurnStage({ takeLate: () => late.shift() ?? "" });
