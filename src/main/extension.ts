@@ -91,7 +91,17 @@ export default function antigravity(pi: ExtensionAPI): void {
 	}
 
 	function refreshInBackground(): void {
-		refreshModels(ended.signal).then(registerProvider, () => {}); // Without agy the known list stays; a turn says why.
+		refreshModels(ended.signal)
+			.then(
+				() => {
+					// pi takes nothing from a session that is over.
+					if (!ended.signal.aborted) registerProvider();
+				},
+				() => {}, // Without agy the known list stays; a turn says why.
+			)
+			.catch((error: unknown) =>
+				share.peek()?.log.write("warn", `the models could not be told to pi: ${String(error)}`),
+			);
 	}
 
 	function registerProvider(): void {
