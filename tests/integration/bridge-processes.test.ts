@@ -28,6 +28,8 @@ beforeEach(() => {
 						{ kind: "touch", marker: "held" },
 						{ kind: "wait", gate: "go" },
 						{ ...CALL, fromPrompt: false, tool: "where" },
+						{ kind: "touch", marker: "called" },
+						{ kind: "wait", gate: "end" },
 					],
 				},
 				{ match: "^(where|forbidden|slow|activate_skill)", steps: [CALL] },
@@ -89,12 +91,13 @@ describe("agy calls a tool of pi's", () => {
 describe("two pi processes at once", () => {
 	it("keep their calls apart", async () => {
 		const pis = [0, 1].map(() => jsonPi(sandbox, ["held"], { extensions }));
-		await until(
-			"both agys are at work",
-			() => sandbox.journal("reached").filter(({ name }) => name === "held").length === 2,
-		);
+		const areAt = (marker: string) => sandbox.journal("reached").filter(({ name }) => name === marker).length === 2;
+		await until("both agys are at work", () => areAt("held"));
 		expect(serversInConfig()).toHaveLength(2);
 		sandbox.openGate("go");
+		// A pi that ends changes the file they share, and agy then connects anew, whatever it is waiting for.
+		await until("both have their answers", () => areAt("called"));
+		sandbox.openGate("end");
 		for (const pi of pis) {
 			expect((await pi.finished()).code).toBe(0);
 			expect(textOf(answer(pi.records))).toBe(`pi ${pi.pid}`);
