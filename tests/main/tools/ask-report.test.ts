@@ -16,7 +16,7 @@ const DETAILS: AskDetails = {
 	slug: "gemini-3.8-flash-low",
 	thinking: "low",
 	mode: "default",
-	cwd: "/work",
+	cwd: "/repo",
 	conversationId: "c1",
 	durationMs: 61_400,
 	verdict: "complete",
@@ -54,7 +54,7 @@ describe("the texts of a result", () => {
 	});
 
 	test("name files below the working directory shortly", () => {
-		const filesChanged = { source: "git", files: ["/work/a.txt", "/other/b.txt"], isCut: true } as const;
+		const filesChanged = { source: "git", files: ["/repo/a.txt", "/other/b.txt"], isCut: true } as const;
 		expect(texts({}, { filesChanged })[1]).toBe(
 			"Files changed on disk meanwhile: a.txt, ../other/b.txt, …\nconversationId: c1",
 		);
@@ -123,7 +123,7 @@ describe("the card", () => {
 
 	test("shows some lines, and all of them with what was done", () => {
 		const text = Array.from({ length: 10 }, (_, index) => `${index}`).join("\n");
-		const filesChanged = { source: "git", files: ["/work/a"], isCut: false } as const;
+		const filesChanged = { source: "git", files: ["/repo/a"], isCut: false } as const;
 		expect(show(text, { expanded: false, isPartial: false }, { filesChanged, stepCount: 1 }).slice(8)).toEqual([
 			"… 2 more lines (key)",
 			"gemini-3.8-flash-low · 1 min 1 s · 1 step · 1 file changed",
@@ -133,7 +133,7 @@ describe("the card", () => {
 			"commands:",
 			"  ls",
 			"files:",
-			"  /work/a",
+			"  /repo/a",
 			"gemini-3.8-flash-low · 1 min 1 s · 1 file changed",
 		]);
 	});

@@ -11,7 +11,7 @@ function tool(step: number, name: string, args: ToolEvent["args"], state: ToolEv
 }
 
 function record(...events: readonly AgyEvent[]): DelegationRecord {
-	const made = new DelegationRecord("/work");
+	const made = new DelegationRecord("/repo");
 	for (const event of events) made.note(event);
 	return made;
 }
@@ -75,7 +75,7 @@ describe("steps", () => {
 describe("edited files", () => {
 	test.each([
 		["an absolute path", tool(1, "write_to_file", { TargetFile: "/a/b.txt" }), ["/a/b.txt"]],
-		["a relative one", tool(1, "replace_file_content", { TargetFile: "b.txt" }), ["/work/b.txt"]],
+		["a relative one", tool(1, "replace_file_content", { TargetFile: "b.txt" }), ["/repo/b.txt"]],
 		["an address", tool(1, "multi_replace_file_content", { TargetFile: "file:///a/b%20c.txt" }), ["/a/b c.txt"]],
 		["an address elsewhere", tool(1, "write_to_file", { TargetFile: "file://host/a%ZZ" }), []],
 		["a failed edit", tool(1, "write_to_file", { TargetFile: "/a" }, "error"), []],
