@@ -158,6 +158,7 @@ export function workerUrls(moduleUrl: string): Readonly<Record<LaneKind, URL>> {
 	return {
 		decode: new URL(isInstalled ? "../../dist/workers/decode/worker.js" : "../workers/decode/worker.ts", moduleUrl),
 		poll: new URL(isInstalled ? "../../dist/workers/poll/worker.js" : "../workers/poll/worker.ts", moduleUrl),
+		audio: new URL(isInstalled ? "../../dist/workers/audio/worker.js" : "../workers/audio/worker.ts", moduleUrl),
 	};
 }
 

@@ -30,7 +30,7 @@ import {
 	type LaneCommand,
 	type LaneMessage,
 	type LinkId,
-	type RunSpec,
+	type LinkSubject,
 } from "../shared/messages.ts";
 import { connect } from "../shared/rpc.ts";
 
@@ -66,10 +66,10 @@ export class LanePool {
 	constructor(options: LanePoolOptions) {
 		this.#options = options;
 		const decode = options.maxDecodeLanes ?? Math.max(1, Math.min(MAX_DECODE_LANES, availableParallelism() - 1));
-		this.#maxLanes = { decode, poll: 1 };
+		this.#maxLanes = { decode, poll: 1, audio: 1 };
 		this.#pool = new Piscina({
 			minThreads: 0,
-			maxThreads: decode + this.#maxLanes.poll,
+			maxThreads: decode + this.#maxLanes.poll + this.#maxLanes.audio,
 			concurrentTasksPerWorker: 1,
 			atomics: "disabled",
 			execArgv: ["--disable-warning=ExperimentalWarning"], // Type stripping on Node 22 would warn on pi's terminal.
@@ -229,12 +229,11 @@ export class Lane {
 	}
 
 	/**
-	 * From here on `receiver` gets what the lane reports about `link`. `token` names the link to its pipes; `run` is what a
-	 * poll lane has to follow.
+	 * From here on `receiver` gets what the lane reports about `link`. `token` names the link to its pipes.
 	 */
-	open(link: LinkId, token: string, run: RunSpec | null, receiver: LinkReceiver): void {
+	open(link: LinkId, token: string, subject: LinkSubject | null, receiver: LinkReceiver): void {
 		this.#receivers.set(link, receiver);
-		this.send({ kind: "open", link, token, run });
+		this.send({ kind: "open", link, token, subject });
 	}
 
 	/** Forgets the link. Nothing more is delivered. */

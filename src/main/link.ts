@@ -103,6 +103,7 @@ export class Link {
 		const token = randomBytes(16).toString("hex");
 		const link = new Link(spec, id, lane, onNamed);
 		const run = spec.run && {
+			kind: "run" as const,
 			...spec.run,
 			conversationId: spec.conversationId,
 			workspace: spec.profile.cwd,

@@ -7,7 +7,7 @@ import type { MessagePort } from "node:worker_threads";
 import type { PlainError } from "./errors.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
-export type LaneKind = "decode" | "poll";
+export type LaneKind = "decode" | "poll" | "audio";
 
 /** The Piscina task. Both ports are transferred. */
 export type LaneStart = {

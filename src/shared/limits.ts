@@ -4,7 +4,7 @@
  */
 
 /** Bumped with every incompatible change of messages.ts; a lane built from other sources refuses to start. */
-export const CONTRACT_VERSION = 1;
+export const CONTRACT_VERSION = 2;
 
 // --- bytes and lines -------------------------------------------------------------------------------------------------
 
@@ -101,6 +101,13 @@ export const TRAILING_LOOKS = 3;
 export const TRAILING_LOOK_MS = 100;
 /** Every so many milliseconds it is checked that the file at the path is still the one that is open. */
 export const REPLACED_CHECK_MS = 2_000;
+
+// --- voice -----------------------------------------------------------------------------------------------------------
+
+/** Levels are reported this often: a bar that moves, and no more than 20 frames a second. */
+export const LEVEL_INTERVAL_MS = 50;
+/** An audio lane without a recording ends after this long: a person who records once does so again. */
+export const AUDIO_LANE_IDLE_MS = 60_000;
 
 // --- turns -----------------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@
  * Changing a message: this file, docs/protocols/thread-messages.md and tests/shared/messages.test.ts in one commit.
  */
 
+import type { AudioContainer, CaptureResult, Level } from "./audio.ts";
 import type { AgyEvent } from "./events.ts";
 import type { LogLevel } from "./lane-control.ts";
 
@@ -12,6 +13,7 @@ export type LinkId = number;
 
 /** A run of agy that is followed through its conversation database, for it says too little itself. */
 export type RunSpec = {
+	readonly kind: "run";
 	readonly conversationsDir: string;
 	/** The conversation that is resumed; null for one that agy is about to make. */
 	readonly conversationId: string | null;
@@ -23,12 +25,26 @@ export type RunSpec = {
 	readonly startedAtMs: number;
 };
 
+/** A recording that ffmpeg makes. Its stdout is PCM (audio.ts), from which levels are taken; the file is what it encodes. */
+export type CaptureSpec = {
+	readonly kind: "capture";
+	/** What ffmpeg writes, absolute. */
+	readonly path: string;
+	readonly container: AudioContainer;
+};
+
+/** A recorder whose stdout goes into the stdin of the process of link `into`, which ends with it. */
+export type FeedSpec = { readonly kind: "feed"; readonly into: LinkId };
+
+/** What a link's process is for, where its output alone does not say. */
+export type LinkSubject = RunSpec | CaptureSpec | FeedSpec;
+
 export type RunExit = { readonly code: number | null; readonly signal: string | null };
 
 /** Main to lane. */
 export type LaneCommand =
-	/** Expect the three pipes of a new agy process. Sent before main connects them. */
-	| { readonly kind: "open"; readonly link: LinkId; readonly token: string; readonly run: RunSpec | null }
+	/** Expect the three pipes of a new process. Sent before main connects them. */
+	| { readonly kind: "open"; readonly link: LinkId; readonly token: string; readonly subject: LinkSubject | null }
 	/** The process runs. */
 	| { readonly kind: "process-started"; readonly link: LinkId; readonly pid: number }
 	/** Write to the process's stdin, in order. `text` includes its line end. */
@@ -62,6 +78,10 @@ export type LaneMessage =
 	  }
 	/** What the process wrote to stderr, undecided and unfiltered. */
 	| { readonly kind: "stderr"; readonly link: LinkId; readonly text: string }
+	/** How loud it was since the last report. At most 20 a second. `capturedMs` is the whole capture so far. */
+	| ({ readonly kind: "level"; readonly link: LinkId; readonly capturedMs: number } & Level)
+	/** What came of a capture. Comes before `output-ended`. */
+	| { readonly kind: "captured"; readonly link: LinkId; readonly result: CaptureResult }
 	/** stdin could not be written (the process is gone or does not read). */
 	| { readonly kind: "input-failed"; readonly link: LinkId; readonly message: string }
 	/** stdout and stderr have ended and everything before was reported. Last message of a link. */
@@ -88,6 +108,8 @@ const MESSAGE_KINDS: ReadonlySet<string> = new Set<LaneMessage["kind"]>([
 	"events",
 	"lines-rejected",
 	"stderr",
+	"level",
+	"captured",
 	"input-failed",
 	"output-ended",
 	"log",

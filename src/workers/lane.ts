@@ -94,7 +94,7 @@ class Lane {
 	#obey(command: LaneCommand): void {
 		switch (command.kind) {
 			case "open":
-				this.#links.set(command.link, new Link(command.link, this.#outbox, this.#createDecoder, command.run));
+				this.#links.set(command.link, new Link(command.link, this.#outbox, this.#createDecoder, command.subject));
 				this.#tokens.set(command.token, command.link);
 				return;
 			case "write":

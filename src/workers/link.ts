@@ -1,5 +1,5 @@
 /**
- * A lane's side of one agy process: its three pipes and the decoder behind stdout. Main starts the process and connects
+ * A lane's side of one process: its three pipes and the decoder behind stdout. Main starts the process and connects
  * the pipes; this side reads, writes and ends them, and never sees the process itself.
  *
  * 1. The link is opened by a command, before its pipes exist; what is written early waits.
@@ -15,13 +15,15 @@ import type { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
 import type { AgyEvent } from "../shared/events.ts";
 import { EOF_AFTER_EXIT_MAX_MS, EOF_AFTER_EXIT_MS, HIGH_WATER_BYTES, LOW_WATER_BYTES } from "../shared/limits.ts";
-import type { LinkId, RejectReason, RunExit, RunSpec } from "../shared/messages.ts";
+import type { LaneMessage, LinkId, LinkSubject, RejectReason, RunExit } from "../shared/messages.ts";
 import type { Outbox } from "./outbox.ts";
 
 export type PipeName = "stdin" | "stdout" | "stderr";
 
 /** What turns the bytes of stdout into events. */
 export type Decoder = {
+	/** What it reports does not grow with its input: the process is never held back for main. */
+	readonly isSampling?: true;
 	/** Takes ownership of `chunk`. */
 	push(chunk: Buffer): void;
 	end(): void;
@@ -34,8 +36,19 @@ export type Decoder = {
 	close?(): void;
 };
 
+/** What a capture reports, without the link, which the link adds. */
+export type CaptureReport =
+	| Omit<Extract<LaneMessage, { readonly kind: "level" }>, "link">
+	| Omit<Extract<LaneMessage, { readonly kind: "captured" }>, "link">;
+
 export type DecoderSink = {
+	readonly link: LinkId;
 	event(event: AgyEvent): void;
+	/** Leaves at once. */
+	capture(report: CaptureReport): void;
+	/** Writes to the stdin of the link's own process, and ends it. */
+	write(bytes: Uint8Array): void;
+	endInput(): void;
 	reject(reason: RejectReason, byteLength: number, sample: string): void;
 	/** Sends what did not come with a chunk. */
 	flush(): void;
@@ -46,7 +59,7 @@ export type DecoderSink = {
 	log(text: string): void;
 };
 
-export type DecoderFactory = (sink: DecoderSink, run: RunSpec | null) => Decoder;
+export type DecoderFactory = (sink: DecoderSink, subject: LinkSubject | null) => Decoder;
 
 type Rejected = { count: number; byteLength: number; readonly reason: RejectReason; readonly sample: string };
 
@@ -55,7 +68,7 @@ export class Link {
 	readonly #outbox: Outbox;
 	readonly #decoder: Decoder;
 	readonly #pipes = new Map<PipeName, Socket>();
-	readonly #unsent: string[] = [];
+	readonly #unsent: (string | Uint8Array)[] = [];
 	readonly #stderrText = new StringDecoder("utf8");
 	/** Of stdout and stderr. */
 	#openOutputs = 2;
@@ -72,13 +85,20 @@ export class Link {
 	#pauses = 0;
 	#rejectedLines = 0;
 
-	constructor(id: LinkId, outbox: Outbox, createDecoder: DecoderFactory, run: RunSpec | null = null) {
+	constructor(id: LinkId, outbox: Outbox, createDecoder: DecoderFactory, subject: LinkSubject | null = null) {
 		this.#id = id;
 		this.#outbox = outbox;
 		const isPaused = () => this.#paused;
 		this.#decoder = createDecoder(
 			{
+				link: id,
 				event: (event) => this.#report(event),
+				capture: (report) => {
+					outbox.message({ ...report, link: id });
+					outbox.flush();
+				},
+				write: (bytes) => this.write(bytes),
+				endInput: () => this.endInput(),
 				reject: (reason, byteLength, sample) => this.#noteRejected(reason, byteLength, sample),
 				flush: () => outbox.flush(),
 				taken: (bytes) => this.#endChunk(bytes),
@@ -87,7 +107,7 @@ export class Link {
 				},
 				log: (text) => outbox.message({ kind: "log", level: "warn", text }),
 			},
-			run,
+			subject,
 		);
 		outbox.addLink(id);
 	}
@@ -114,10 +134,10 @@ export class Link {
 		if (this.#paused) socket.pause();
 	}
 
-	write(text: string): void {
+	write(data: string | Uint8Array): void {
 		const stdin = this.#pipes.get("stdin");
-		if (stdin) stdin.write(text);
-		else this.#unsent.push(text);
+		if (stdin) stdin.write(data);
+		else this.#unsent.push(data);
 	}
 
 	endInput(): void {
@@ -168,7 +188,7 @@ export class Link {
 			this.#outbox.flush();
 		});
 		socket.resume(); // Nothing comes this way; reading is how the other end's close is noticed.
-		for (const text of this.#unsent.splice(0)) socket.write(text);
+		for (const data of this.#unsent.splice(0)) socket.write(data);
 		if (this.#inputEnding) socket.end();
 	}
 
@@ -217,7 +237,7 @@ export class Link {
 		if (this.#state !== "open") return;
 		this.#bytesIn += chunk.length;
 		this.#decoder.push(chunk);
-		this.#endChunk(chunk.length);
+		this.#endChunk(this.#decoder.isSampling ? 0 : chunk.length);
 	}
 
 	#reportStderr(chunk: Buffer): void {

@@ -25,7 +25,7 @@ let folder: string;
 let path: string;
 let reader: ConversationDb | null;
 /** What the runs of these tests are started with. */
-const RUN = { prompt: "hi", workspace: "/nowhere", startedAtMs: Date.now() };
+const RUN = { kind: "run" as const, prompt: "hi", workspace: "/nowhere", startedAtMs: Date.now() };
 
 beforeEach(() => {
 	agy = new SimulatedAgy();

@@ -104,6 +104,9 @@ const anyEvent: fc.Arbitrary<AgyEvent> = fc.oneof(
 
 const anyLink = fc.integer({ min: 1, max: 2 ** 32 });
 
+const anyContainer = fc.constantFrom("ogg" as const, "wav" as const);
+const anyDecibels = fc.double({ min: -100, max: -0.1, noNaN: true });
+
 export const anyMessage: fc.Arbitrary<LaneMessage> = fc.oneof(
 	record({
 		kind: fc.constant("events" as const),
@@ -120,6 +123,31 @@ export const anyMessage: fc.Arbitrary<LaneMessage> = fc.oneof(
 		sample: anyText,
 	}),
 	record({ kind: fc.constant("stderr" as const), link: anyLink, text: anyText }),
+	record({
+		kind: fc.constant("level" as const),
+		link: anyLink,
+		capturedMs: fc.nat(),
+		rmsDb: anyDecibels,
+		peakDb: anyDecibels,
+	}),
+	record({
+		kind: fc.constant("captured" as const),
+		link: anyLink,
+		result: record({
+			capturedMs: fc.nat(),
+			loudestDb: anyDecibels,
+			encoded: fc.oneof(
+				record({
+					ok: fc.constant(true as const),
+					mimeType: fc.constantFrom("audio/ogg" as const, "audio/wav" as const),
+					durationMs: fc.nat(),
+					byteLength: fc.nat(),
+					base64: fc.uint8Array({ maxLength: 64 }),
+				}),
+				record({ ok: fc.constant(false as const), problem: anyText }),
+			),
+		}),
+	}),
 	record({ kind: fc.constant("input-failed" as const), link: anyLink, message: anyText }),
 	record({ kind: fc.constant("output-ended" as const), link: anyLink }),
 	record({
@@ -134,14 +162,19 @@ export const anyCommand: fc.Arbitrary<LaneCommand> = fc.oneof(
 		kind: fc.constant("open" as const),
 		link: anyLink,
 		token: anyText,
-		run: fc.option(
-			record({
-				conversationsDir: anyText,
-				conversationId: fc.option(anyText),
-				prompt: anyText,
-				workspace: anyText,
-				startedAtMs: fc.nat(),
-			}),
+		subject: fc.option(
+			fc.oneof(
+				record({
+					kind: fc.constant("run" as const),
+					conversationsDir: anyText,
+					conversationId: fc.option(anyText),
+					prompt: anyText,
+					workspace: anyText,
+					startedAtMs: fc.nat(),
+				}),
+				record({ kind: fc.constant("capture" as const), path: anyText, container: anyContainer }),
+				record({ kind: fc.constant("feed" as const), into: anyLink }),
+			),
 		),
 	}),
 	record({ kind: fc.constant("process-started" as const), link: anyLink, pid: fc.nat() }),

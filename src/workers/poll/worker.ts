@@ -16,7 +16,7 @@ export default function runPollLane(start: LaneStart): Promise<LaneEnd> {
 /** stdout is read for what newer versions say there: which conversation it is, and how the turn ended. */
 function decoderFactory(scheduler: Scheduler): DecoderFactory {
 	return (sink, spec) => {
-		if (spec === null) throw new Error("A poll lane was given a process without a run.");
+		if (spec?.kind !== "run") throw new Error("A poll lane was given a process without a run.");
 		const run = new FollowedRun(spec, sink, scheduler);
 		const stdout = new StreamJsonDecoder({ event: (event) => run.said(event), reject: () => {} }, MAX_LINE_BYTES);
 		return {
