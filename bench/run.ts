@@ -8,6 +8,7 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { availableParallelism, cpus, loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { audioSuite } from "./audio.bench.ts";
 import { bridgeSuite } from "./bridge.bench.ts";
 import { decodeSuite } from "./decode.bench.ts";
 import { hopSuite } from "./hop.bench.ts";
@@ -17,7 +18,7 @@ import { type Budget, judge, parseBudget, type Verdict } from "./support/budget.
 import { formatCase, formatVerdict } from "./support/report.ts";
 import type { BenchCase, CaseResult, Suite } from "./support/suite.ts";
 
-const SUITES: readonly Suite[] = [decodeSuite, hopSuite, pipelineSuite, pollSuite, bridgeSuite];
+const SUITES: readonly Suite[] = [decodeSuite, hopSuite, pipelineSuite, pollSuite, bridgeSuite, audioSuite];
 const MAX_RUNS = 3;
 const RESULTS_DIR = join(import.meta.dirname, "results");
 

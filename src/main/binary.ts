@@ -3,9 +3,8 @@
  * per state of its file and kept in binaries.json.
  */
 
-import { constants } from "node:fs";
-import { access, stat } from "node:fs/promises";
-import { isAbsolute, join, resolve } from "node:path";
+import { stat } from "node:fs/promises";
+import { isAbsolute, resolve } from "node:path";
 import { AgyError } from "../shared/errors.ts";
 import type { JsonObject } from "../shared/events.ts";
 import { PROBE_FRESH_MS, PROBE_MAX_BYTES, PROBE_TIMEOUT_MS } from "../shared/limits.ts";
@@ -15,6 +14,7 @@ import type { Engine } from "./engines/engine.ts";
 import type { JsonStore } from "./json-store.ts";
 import type { ProcessRegistry } from "./processes/registry.ts";
 import { type CommandResult, runCommand } from "./processes/run.ts";
+import { findProgram, problemOf } from "./programs.ts";
 import { redact } from "./redact.ts";
 
 export type Binary = Capabilities & {
@@ -125,23 +125,9 @@ async function locate(config: Config): Promise<string> {
 		return path;
 	}
 	const name = config.bin ?? "agy";
-	for (const directory of config.searchPath) {
-		for (const candidate of process.platform === "win32" ? [`${name}.exe`, name] : [name]) {
-			const path = join(directory, candidate);
-			if ((await problemOf(path)) === null) return path;
-		}
-	}
+	const found = await findProgram(name, config.searchPath);
+	if (found !== null) return found;
 	throw new AgyError("agy-not-found", `agy was not found: no \`${name}\` on PATH. ${INSTALL_HINT}`);
-}
-
-async function problemOf(path: string): Promise<string | null> {
-	const file = await stat(path).catch(() => null); // Missing, or a folder on the way is closed: not usable either way.
-	if (!file) return "missing";
-	if (!file.isFile()) return "is no file";
-	return access(path, constants.X_OK).then(
-		() => null,
-		() => "is not executable",
-	);
 }
 
 function toProbeError(path: string, reason: string, cause: Error): AgyError {

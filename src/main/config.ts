@@ -6,6 +6,7 @@
 
 import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
+import type { AudioContainer } from "../shared/audio.ts";
 import { HEADLESS_TURN_TIMEOUT_MIN, INACTIVITY_TIMEOUT_MIN } from "../shared/limits.ts";
 import { JsonStore } from "./json-store.ts";
 
@@ -54,12 +55,58 @@ export type Config = {
 	readonly geminiDir: string;
 	/** What an agy process gets to see. */
 	readonly childEnv: Readonly<Record<string, string>>;
+	readonly voice: VoiceConfig;
+	/** The key of Google's API that the environment holds, for voice; a function, so that no print of the settings shows it. */
+	readonly googleKey: () => string | null;
 	/** For each setting that is not the default: where its value stands. */
 	readonly provenance: Readonly<Record<string, string>>;
 	/** What was not understood, a sentence or two each. */
 	readonly problems: readonly string[];
 	/** The problem that no turn may be run with; null when there is none. */
 	readonly refusal: string | null;
+};
+
+export type VoiceConfig = {
+	/** The key that starts and stops a recording, as pi names keys. Default: f12. */
+	readonly key: string;
+	/** Default: auto, which is gemini with a key, else the command, else agy. */
+	readonly transcriber: "auto" | "gemini" | "command" | "agy";
+	/** What is spoken, for example "it". Default: null, the transcriber finds out. */
+	readonly language: string | null;
+	/** Gemini's model. Default: null, that of gemini.ts. */
+	readonly model: string | null;
+	/** Where Gemini's API is. Default: null, Google's. */
+	readonly geminiUrl: string | null;
+	/** Program and arguments of a transcriber. Default: none. */
+	readonly command: readonly string[];
+	/** What the command is given. Default: wav, which all of them read. */
+	readonly commandFormat: AudioContainer;
+	/** The ffmpeg to run. Default: null, the first on PATH. */
+	readonly ffmpeg: string | null;
+	/** ffmpeg's input, as its arguments. Default: none, the system's microphone is looked for. */
+	readonly input: readonly string[];
+	/** Program and arguments of a recorder that writes a sound file to its stdout. Default: none. */
+	readonly recorder: readonly string[];
+	/** ffmpeg's output for the start and stop sound, as its arguments. Default: none, the system's. */
+	readonly output: readonly string[];
+	/** Play a sound at the start and at the end of a recording. Default: true. */
+	readonly sounds: boolean;
+	/** The longest recording. Default: 300. */
+	readonly maxSeconds: number;
+	/** Silence after which a recording ends by itself; 0 is off. Default: 0. */
+	readonly silenceSeconds: number;
+	/** Have agy turn what was said into the request that was meant. Default: false. */
+	readonly interpret: boolean;
+	/** Send the result at once instead of putting it into the editor. Default: false. */
+	readonly send: boolean;
+	/** Read each answer aloud. Default: false. */
+	readonly readAloud: boolean;
+	/** Program and arguments that speak. Default: none. */
+	readonly speakCommand: readonly string[];
+	/** Program and arguments that play a sound file. Default: ffplay. */
+	readonly player: readonly string[];
+	/** What programs that record, transcribe or speak get to see: no key, nothing of agy's. */
+	readonly env: Readonly<Record<string, string>>;
 };
 
 export type Price = { readonly input: number; readonly output: number; readonly cacheRead: number };
@@ -70,6 +117,11 @@ export const THINKING_LEVELS = ["off", "minimal", "low", "medium", "high", "xhig
 /** Set for the agy of a delegated run, and so for everything that it starts. */
 export const DEPTH_VARIABLE = "PI_AGY_DEPTH";
 
+const TRANSCRIBERS = ["auto", "gemini", "command", "agy"] as const;
+const DEFAULT_PLAYER: readonly string[] = ["ffplay", "-nodisp", "-autoexit", "-loglevel", "error", "{file}"];
+/** Modifiers and one key. pi's list of keys is longer than ours has to be: one it does not know does nothing. */
+const KEY = /^((ctrl|shift|alt|super)\+)*([a-z0-9]|f([1-9]|1[0-2])|space|insert|pageUp|pageDown|home|end)$/;
+
 type Env = Readonly<Record<string, string | undefined>>;
 type Problem = (text: string) => void;
 
@@ -79,6 +131,11 @@ type Problem = (text: string) => void;
  */
 const CHILD_ENV_NAMES =
 	/^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_\w+|TZ|TERM|COLORTERM|TMPDIR|TEMP|TMP|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_\w+|SSH_AUTH_SOCK|(HTTPS?|NO|ALL)_PROXY|SSL_CERT_(FILE|DIR)|AGY_\w+|ANTIGRAVITY_\w+|GEMINI_API_KEY|GOOGLE_GEMINI_BASE_URL|SystemRoot|APPDATA|LOCALAPPDATA|USERPROFILE|PATHEXT|ComSpec|WINDIR)$/i;
+
+/** Where the sound system is. */
+const SOUND_ENV_NAMES = /^(PULSE_\w+|PIPEWIRE_\w+|ALSA_\w+|AUDIODEV|AUDIODRIVER)$/;
+/** agy's own, which other programs have no use for. */
+const AGY_ENV_NAMES = /^(AGY_\w+|ANTIGRAVITY_\w+|GEMINI_API_KEY|GOOGLE_GEMINI_BASE_URL|SSH_AUTH_SOCK)$/i;
 
 /** Settings that can limit what agy may do: one of them that is not understood must not be taken for its default. */
 const LIMITS: ReadonlySet<string> = new Set([
@@ -133,6 +190,7 @@ export function loadConfig(env: Env = process.env): Config {
 		return fallback;
 	}
 
+	const passEnv = toNames(file.passEnv, note);
 	const geminiDir = setting("geminiDir", "AGY_GEMINI_DIR", null, parsePath) ?? join(homedir(), ".gemini");
 	const settings = {
 		engine: setting("engine", "AGY_ENGINE", "stream-json", oneOf(["stream-json", "legacy-sqlite"])),
@@ -162,10 +220,33 @@ export function loadConfig(env: Env = process.env): Config {
 		isWithinAgy: Boolean(env[DEPTH_VARIABLE] || env.ANTIGRAVITY_AGENT),
 		extraArgs: setting("extraArgs", "AGY_EXTRA_ARGS", [], parseArgs),
 		debug: setting("debug", "AGY_DEBUG", false, parseSwitch),
+		voice: Object.freeze({
+			key: setting("voiceKey", "AGY_VOICE_KEY", "f12", parseKey),
+			transcriber: setting("voiceTranscriber", "AGY_VOICE_TRANSCRIBER", "auto", oneOf(TRANSCRIBERS)),
+			language: setting("voiceLanguage", "AGY_VOICE_LANGUAGE", null, parseText),
+			model: setting("voiceModel", "AGY_VOICE_MODEL", null, parseText),
+			geminiUrl: setting("voiceGeminiUrl", "AGY_VOICE_GEMINI_URL", null, parseUrl),
+			command: setting("voiceCommand", "AGY_VOICE_COMMAND", [], parseArgs),
+			commandFormat: setting("voiceCommandFormat", "AGY_VOICE_COMMAND_FORMAT", "wav", oneOf(["ogg", "wav"])),
+			ffmpeg: setting("voiceFfmpeg", "AGY_VOICE_FFMPEG", null, parsePath),
+			input: setting("voiceInput", "AGY_VOICE_INPUT", [], parseArgs),
+			recorder: setting("voiceRecorder", "AGY_VOICE_RECORDER", [], parseArgs),
+			output: setting("voiceOutput", "AGY_VOICE_OUTPUT", [], parseArgs),
+			sounds: setting("voiceSounds", "AGY_VOICE_SOUNDS", true, parseSwitch),
+			maxSeconds: setting("voiceMaxSeconds", "AGY_VOICE_MAX_SECONDS", 300, parseSeconds({ min: 1, max: 1_800 })),
+			silenceSeconds: setting("voiceSilenceSeconds", "AGY_VOICE_SILENCE_SECONDS", 0, parseSeconds({ min: 0, max: 60 })),
+			interpret: setting("voiceInterpret", "AGY_VOICE_INTERPRET", false, parseSwitch),
+			send: setting("voiceSend", "AGY_VOICE_SEND", false, parseSwitch),
+			readAloud: setting("voiceReadAloud", "AGY_VOICE_READ_ALOUD", false, parseSwitch),
+			speakCommand: setting("voiceSpeakCommand", "AGY_VOICE_SPEAK_COMMAND", [], parseArgs),
+			player: setting("voicePlayer", "AGY_VOICE_PLAYER", DEFAULT_PLAYER, parseArgs),
+			env: Object.freeze(voiceEnvOf(env, passEnv)),
+		}),
+		googleKey: () => env.GEMINI_API_KEY || env.GOOGLE_API_KEY || null,
 		prices: Object.freeze(toPrices(file.prices, (text) => problems.push(text))),
 		dataDir,
 		geminiDir,
-		childEnv: Object.freeze(childEnvOf(env, toNames(file.passEnv, note))),
+		childEnv: Object.freeze(childEnvOf(env, passEnv)),
 	};
 	for (const name of Object.keys(file)) {
 		if (!known.has(name) && !FILE_ONLY.has(name)) problems.push(`config.json: ${name} is no setting of pi-agy.`);
@@ -187,6 +268,15 @@ function childEnvOf(env: Env, more: ReadonlySet<string>): Record<string, string>
 	const child: Record<string, string> = {};
 	for (const [name, value] of Object.entries(env)) {
 		if (value !== undefined && (CHILD_ENV_NAMES.test(name) || more.has(name))) child[name] = value;
+	}
+	return child;
+}
+
+function voiceEnvOf(env: Env, more: ReadonlySet<string>): Record<string, string> {
+	const child: Record<string, string> = {};
+	for (const [name, value] of Object.entries(env)) {
+		const isWanted = (CHILD_ENV_NAMES.test(name) && !AGY_ENV_NAMES.test(name)) || SOUND_ENV_NAMES.test(name);
+		if (value !== undefined && (isWanted || more.has(name))) child[name] = value;
 	}
 	return child;
 }
@@ -254,6 +344,27 @@ function parseMinutes(raw: unknown, problem: Problem): number | undefined {
 	const minutes = typeof raw === "string" && raw.trim() !== "" ? Number(raw) : raw;
 	if (typeof minutes === "number" && Number.isFinite(minutes) && minutes >= 0) return minutes;
 	problem("minutes, 0 for off");
+	return undefined;
+}
+
+function parseSeconds({ min, max }: { readonly min: number; readonly max: number }) {
+	return (raw: unknown, problem: Problem): number | undefined => {
+		const seconds = typeof raw === "string" && raw.trim() !== "" ? Number(raw) : raw;
+		if (typeof seconds === "number" && seconds >= min && seconds <= max) return seconds;
+		problem(`seconds, ${min} to ${max}`);
+		return undefined;
+	};
+}
+
+function parseKey(raw: unknown, problem: Problem): string | undefined {
+	if (typeof raw === "string" && KEY.test(raw)) return raw;
+	problem("a key as pi names it, such as f12, ctrl+space or alt+v");
+	return undefined;
+}
+
+function parseUrl(raw: unknown, problem: Problem): string | null | undefined {
+	if (typeof raw === "string" && /^https?:\/\//.test(raw) && URL.canParse(raw)) return raw;
+	problem("an http or https address");
 	return undefined;
 }
 

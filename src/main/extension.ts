@@ -5,10 +5,13 @@
 
 import { join } from "node:path";
 import type { ExtensionAPI, ExtensionContext, Skill } from "@earendil-works/pi-coding-agent";
+import type { KeyId } from "@earendil-works/pi-tui";
 import { AgyError } from "../shared/errors.ts";
 import { SHUTDOWN_TIMEOUT_MS } from "../shared/limits.ts";
 import { SessionBridge } from "./bridge/session-bridge.ts";
 import { registerStepTool, STEP_TOOL_NAME } from "./cards/step-tool.ts";
+import { registerAgyCommand } from "./command/agy-command.ts";
+import { voiceCommands } from "./command/voice-commands.ts";
 import { type Config, loadConfig } from "./config.ts";
 import { settlesWithin } from "./deadline.ts";
 import type { Engine } from "./engines/engine.ts";
@@ -24,6 +27,9 @@ import { Spill } from "./spill.ts";
 import { Steps } from "./steps.ts";
 import { ASK_TOOL_NAME, registerAskTool } from "./tools/ask-antigravity.ts";
 import { type Session, TurnStarter } from "./turn-starter.ts";
+import { lastAnswerText } from "./voice/answer-text.ts";
+import { SessionVoice } from "./voice/session-voice.ts";
+import { keyName } from "./voice/voice-footer.ts";
 
 const ENGINES: Readonly<Record<Config["engine"], Engine>> = {
 	"stream-json": streamJsonEngine,
@@ -45,6 +51,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 	const ended = new AbortController();
 	let { catalog, isFresh, fingerprint: listedBy } = loadCatalog(modelStore, config);
 	let session: Session = headlessSession(pi);
+	let context: ExtensionContext | null = null;
 
 	let skills: readonly Skill[] = [];
 	const bridge = new SessionBridge({
@@ -122,6 +129,20 @@ export default function antigravity(pi: ExtensionAPI): void {
 
 	registerProvider();
 	registerStepTool(pi, steps);
+	const voice = new SessionVoice(pi, {
+		...{ config, engine, providerId: PROVIDER_ID },
+		hub: () => share.get(),
+		catalog: () => catalog,
+		context: () => context,
+	});
+	const key = config.voice.key as KeyId; // Checked by config.ts.
+	pi.registerShortcut(key, {
+		description: "Voice: start or end a recording",
+		handler: () => voice.voice.toggle(),
+	});
+	registerAgyCommand(pi, voiceCommands(voice, keyName(key), ended.signal), (level, text) =>
+		share.get().log.write(level, text),
+	);
 	const askTool = config.askTool
 		? registerAskTool(pi, {
 				config,
@@ -135,6 +156,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 
 	pi.on("session_start", (_event, ctx) => {
 		session = toSession(pi, ctx);
+		context = ctx;
 		for (const problem of config.problems) {
 			session.notify(`pi-agy: ${problem}`, "warning");
 			share.get().log.write("warn", problem);
@@ -147,6 +169,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 	});
 	pi.on("tool_execution_update", ({ toolCallId, partialResult }) => bridge.progressed(toolCallId, partialResult));
 	pi.on("tool_execution_end", ({ toolCallId, result, isError }) => bridge.finished(toolCallId, result, isError));
+	pi.on("agent_end", ({ messages }) => voice.answered(lastAnswerText(messages)));
 	pi.on("agent_settled", (event, ctx) => {
 		if (event.aborted) provider.dropParked(ctx.sessionManager.getSessionId());
 	});
@@ -157,7 +180,8 @@ export default function antigravity(pi: ExtensionAPI): void {
 	});
 
 	async function close(sessionId: string): Promise<void> {
-		await Promise.all([provider.close(), askTool?.close()]);
+		await Promise.all([provider.close(), askTool?.close(), voice.close()]);
+		context = null;
 		await bridge.close();
 		await share.peek()?.links.closeSession(sessionId);
 		await bindings.settled();

@@ -27,6 +27,7 @@ import { Log } from "./log.ts";
 import { ProcessRegistry } from "./processes/registry.ts";
 import { Spill } from "./spill.ts";
 import { DelegationSlots } from "./tools/delegation-slots.ts";
+import { Microphone } from "./voice/microphone.ts";
 
 /** A unix socket path has room for about 100 bytes; a long TMPDIR leaves none. */
 const MAX_SOCKET_DIR_CHARS = 80;
@@ -43,16 +44,18 @@ export class Hub {
 	readonly bridges: Registration;
 	readonly suppression: Suppression;
 	readonly delegations = new DelegationSlots();
-	readonly #socketDir: string;
+	readonly microphone: Microphone;
+	/** Of this process alone, and gone with it even when it is killed: the lanes' sockets, recordings. */
+	readonly privateDir: string;
 
 	constructor(config: Config) {
 		const report = (error: unknown) => this.log.write("error", String(error));
 		this.log = new Log(join(config.dataDir, "logs"), config.debug);
-		this.#socketDir = makeSocketDir();
-		this.registry = new ProcessRegistry(new JsonStore(join(config.dataDir, "processes.json")), this.#socketDir, report);
+		this.privateDir = makePrivateDir();
+		this.registry = new ProcessRegistry(new JsonStore(join(config.dataDir, "processes.json")), this.privateDir, report);
 		this.lanes = new LanePool({
 			workerUrls: workerUrls(import.meta.url),
-			socketDir: this.#socketDir,
+			socketDir: this.privateDir,
 			log: (level, text) => this.log.write(level, text),
 		});
 		this.agentFiles = new AgentFiles(
@@ -85,19 +88,26 @@ export class Hub {
 			swept,
 			log: (level, text) => this.log.write(level, text),
 		});
+		this.microphone = new Microphone({
+			lanes: this.lanes,
+			registry: this.registry,
+			directory: this.privateDir,
+			log: (level, text) => this.log.write(level, text),
+		});
 		this.binaries = new BinaryProbe(new JsonStore(join(config.dataDir, "binaries.json")), this.registry, report);
 	}
 
 	/** Children first, then the threads, then the record of both. */
 	async close(): Promise<void> {
 		const steps = [
+			() => this.microphone.close(),
 			() => this.links.close(),
 			() => this.lanes.close(),
 			() => this.bridgeServer.close(),
 			() => this.bridges.close(),
 			() => this.agentFiles.close(),
 			() => this.registry.close(),
-			() => rm(this.#socketDir, { recursive: true, force: true }),
+			() => rm(this.privateDir, { recursive: true, force: true }),
 			() => this.log.settled(),
 		];
 		for (const step of steps)
@@ -162,7 +172,7 @@ export function workerUrls(moduleUrl: string): Readonly<Record<LaneKind, URL>> {
 	};
 }
 
-function makeSocketDir(): string {
+function makePrivateDir(): string {
 	const base = tmpdir().length > MAX_SOCKET_DIR_CHARS ? "/tmp" : tmpdir();
 	return mkdtempSync(join(base, "pi-agy-"));
 }

@@ -4,7 +4,8 @@
  *
  * A lane: starting -> up -> ended. It ends when main closes it, or crashes: the thread died, broke the contract or never
  * said hello. A crash is told to every link on it once; the next link gets a new lane, until there were three crashes
- * within a minute: then the lanes stay down and say why. Nothing falls back to the main thread.
+ * within a minute: then the lanes of this kind stay down and say why. Nothing falls back to the main thread. An audio lane
+ * without a link is closed after a while.
  */
 
 import { randomUUID } from "node:crypto";
@@ -16,6 +17,7 @@ import { AgyError, fromPlainError, toError } from "../shared/errors.ts";
 import { decode, encode } from "../shared/frames.ts";
 import type { LaneControl, LaneEnd, LaneKind, LaneStart, LaneStats, LogLevel } from "../shared/lane-control.ts";
 import {
+	AUDIO_LANE_IDLE_MS,
 	CONTRACT_VERSION,
 	CONTROL_TIMEOUT_MS,
 	CRASH_WINDOW_MS,
@@ -58,9 +60,10 @@ export class LanePool {
 	readonly #pool: Piscina;
 	readonly #lanes = new Set<Lane>();
 	readonly #maxLanes: Readonly<Record<LaneKind, number>>;
-	#crashTimes: number[] = [];
-	#down: AgyError | null = null;
+	readonly #crashTimes: Record<LaneKind, readonly number[]> = { decode: [], poll: [], audio: [] };
+	readonly #down = new Map<LaneKind, AgyError>();
 	#laneCount = 0;
+	#linkCount = 0;
 	#closing: Promise<void> | null = null;
 
 	constructor(options: LanePoolOptions) {
@@ -83,14 +86,22 @@ export class LanePool {
 	}
 
 	get crashes(): number {
-		return this.#crashTimes.length;
+		return Object.values(this.#crashTimes).reduce((sum, times) => sum + times.length, 0);
+	}
+
+	/** A number that no other link of the process has. */
+	nextLinkId(): LinkId {
+		return ++this.#linkCount;
 	}
 
 	/** The least busy lane that is up; starts another one when all are busy. Throws `lane-down` or `worker-crashed`. */
 	async acquire(kind: LaneKind): Promise<Lane> {
 		if (this.#closing) throw new AgyError("lane-down", "The worker lanes are shut down.");
-		if (this.#down) throw this.#down;
-		const lanes = [...this.#lanes].filter((lane) => lane.kind === kind).sort((a, b) => a.load - b.load);
+		const down = this.#down.get(kind);
+		if (down) throw down;
+		const lanes = [...this.#lanes]
+			.filter((lane) => lane.kind === kind && !lane.isClosing)
+			.sort((a, b) => a.load - b.load);
 		const [idlest] = lanes;
 		const lane =
 			idlest && (idlest.load < LINKS_PER_LANE || lanes.length >= this.#maxLanes[kind]) ? idlest : this.#startLane(kind);
@@ -100,7 +111,7 @@ export class LanePool {
 
 	/** Has a lane started while the caller is still busy with other things. */
 	warmUp(kind: LaneKind): void {
-		if (![...this.#lanes].some((lane) => lane.kind === kind)) this.acquire(kind).catch(() => {}); // Whoever needs the lane is told.
+		if (![...this.#lanes].some((lane) => lane.kind === kind && !lane.isClosing)) this.acquire(kind).catch(() => {}); // Whoever needs the lane is told.
 	}
 
 	async stats(): Promise<readonly LaneStats[]> {
@@ -124,25 +135,30 @@ export class LanePool {
 			pool: this.#pool,
 			workerUrl: this.#options.workerUrls[kind],
 			socketPath: socketPathOf(this.#options.socketDir, number),
+			idleMs: kind === "audio" ? AUDIO_LANE_IDLE_MS : null,
 			log: this.#options.log,
 		});
 		this.#lanes.add(lane);
 		void lane.ended.then((end) => {
 			this.#lanes.delete(lane);
-			if (end.code === "worker-crashed") this.#noteCrash(end);
+			if (end.code === "worker-crashed") this.#noteCrash(kind, end);
 		});
 		return lane;
 	}
 
-	#noteCrash(error: AgyError): void {
+	#noteCrash(kind: LaneKind, error: AgyError): void {
 		this.#options.log("error", error.message);
 		const now = Date.now();
-		this.#crashTimes = [...this.#crashTimes.filter((time) => now - time < CRASH_WINDOW_MS), now];
-		if (this.#crashTimes.length < MAX_CRASHES) return;
-		this.#down = new AgyError(
-			"lane-down",
-			`The worker threads of pi-agy crashed ${MAX_CRASHES} times within a minute and stay down. Last: ${error.message} Run /reload to try again.`,
-			{ cause: error },
+		const times = [...this.#crashTimes[kind].filter((time) => now - time < CRASH_WINDOW_MS), now];
+		this.#crashTimes[kind] = times;
+		if (times.length < MAX_CRASHES) return;
+		this.#down.set(
+			kind,
+			new AgyError(
+				"lane-down",
+				`The worker threads of pi-agy (${kind}) crashed ${MAX_CRASHES} times within a minute and stay down. Last: ${error.message} Run /reload to try again.`,
+				{ cause: error },
+			),
 		);
 	}
 }
@@ -153,6 +169,8 @@ type LaneOptions = {
 	readonly pool: Piscina;
 	readonly workerUrl: URL;
 	readonly socketPath: string;
+	/** How long it stays without a link; null for ever. */
+	readonly idleMs: number | null;
 	readonly log: (level: LogLevel, text: string) => void;
 };
 
@@ -176,10 +194,13 @@ export class Lane {
 	#waiting = 0;
 	#outgoing: LaneCommand[] = [];
 	#seq = 0;
+	readonly #idleMs: number | null;
+	#idleTimer: NodeJS.Timeout | undefined;
 	#isClosing = false;
 
 	constructor(options: LaneOptions) {
 		this.kind = options.kind;
+		this.#idleMs = options.idleMs;
 		this.socketPath = options.socketPath;
 		this.#log = options.log;
 		const data = new MessageChannel();
@@ -208,6 +229,11 @@ export class Lane {
 			);
 		this.up = this.#sayHello();
 		this.up.catch(() => {}); // `acquire` awaits it; a lane that nobody awaits any more has nobody to tell.
+		this.#closeWhenIdle();
+	}
+
+	get isClosing(): boolean {
+		return this.#isClosing;
 	}
 
 	get linkCount(): number {
@@ -238,7 +264,9 @@ export class Lane {
 
 	/** Forgets the link. Nothing more is delivered. */
 	drop(link: LinkId): void {
-		if (this.#receivers.delete(link)) this.send({ kind: "drop", link });
+		if (!this.#receivers.delete(link)) return;
+		this.send({ kind: "drop", link });
+		this.#closeWhenIdle();
 	}
 
 	/** Commands given in one turn of the event loop leave as one frame, in order. */
@@ -265,6 +293,13 @@ export class Lane {
 		});
 	}
 
+	/** Every link that goes starts the time anew; whoever waits for the lane will open another. */
+	#closeWhenIdle(): void {
+		if (this.#idleMs === null || this.load > 0) return;
+		clearTimeout(this.#idleTimer);
+		this.#idleTimer = setTimeout(() => this.load === 0 && void this.close(), this.#idleMs).unref();
+	}
+
 	#receive(bytes: Uint8Array): void {
 		const frame = decodeFrame(bytes);
 		if (frame === null) {
@@ -288,6 +323,7 @@ export class Lane {
 		const receivers = [...this.#receivers.values()];
 		this.#receivers.clear();
 		for (const receiver of receivers) receiver.laneLost(reason);
+		clearTimeout(this.#idleTimer);
 		this.#data.close();
 		this.#controlPort.close();
 	}
@@ -302,11 +338,21 @@ export class Lane {
 		if (this.#isClosing) return new AgyError("lane-down", "The worker lane was closed.", { cause });
 		return new AgyError(
 			"worker-crashed",
-			`The worker thread that reads agy's output crashed (${cause.message}). The next prompt starts a new one and resumes the conversation.`,
+			`${CRASHED[this.kind][0]} crashed (${cause.message}). ${CRASHED[this.kind][1]}`,
 			{ cause },
 		);
 	}
 }
+
+/** Which thread it was, and what becomes of it. */
+const CRASHED: Readonly<Record<LaneKind, readonly [string, string]>> = {
+	decode: [
+		"The worker thread that reads agy's output",
+		"The next prompt starts a new one and resumes the conversation.",
+	],
+	poll: ["The worker thread that reads agy's output", "The next prompt starts a new one and resumes the conversation."],
+	audio: ["The worker thread that listens to the recorder", "Record again: that starts a new one."],
+};
 
 function decodeFrame(bytes: Uint8Array): Frame<LaneMessage> | null {
 	try {

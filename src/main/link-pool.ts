@@ -39,7 +39,6 @@ export class LinkPool {
 	readonly #endings = new Set<Promise<void>>();
 	readonly #idleTimer: NodeJS.Timeout;
 	#opening = 0;
-	#linkCount = 0;
 	#isClosed = false;
 	/** Processes ended by the pool, by cause. */
 	readonly recycles = { profile: 0, conversation: 0, idle: 0, crowded: 0 };
@@ -83,7 +82,7 @@ export class LinkPool {
 		const locked = new Set(spec.conversationId === null ? [] : [spec.conversationId]);
 		this.#opening++;
 		try {
-			const link = await Link.open(spec, ++this.#linkCount, this.#lanes, this.#registry, (conversationId) =>
+			const link = await Link.open(spec, this.#lanes.nextLinkId(), this.#lanes, this.#registry, (conversationId) =>
 				this.#lockNamed(conversationId, locked),
 			);
 			this.#keep(link, locked);

@@ -8,13 +8,13 @@
  */
 
 import { randomBytes } from "node:crypto";
-import type { AgyError } from "../shared/errors.ts";
+import { AgyError, toError } from "../shared/errors.ts";
 import type { AgyEvent } from "../shared/events.ts";
 import { STDERR_TAIL_CHARS } from "../shared/limits.ts";
 import type { LinkId } from "../shared/messages.ts";
 import type { Engine, Profile } from "./engines/engine.ts";
 import type { Lane, LanePool, LinkMessage } from "./lanes.ts";
-import { AgyProcess, type Exit } from "./processes/agy-process.ts";
+import { type Exit, PipedProcess } from "./processes/piped-process.ts";
 import { familyOf } from "./processes/proof.ts";
 import type { ProcessRegistry } from "./processes/registry.ts";
 
@@ -59,7 +59,7 @@ export class Link {
 	readonly #id: LinkId;
 	readonly #lane: Lane;
 	/** Null only while it is being started. */
-	#process: AgyProcess | null = null;
+	#process: PipedProcess | null = null;
 	readonly #queue: { readonly message: LinkMessage; readonly seq: number }[] = [];
 	#state: LinkState = "running";
 	/** A prompt was written and its turn is not over. */
@@ -90,7 +90,8 @@ export class Link {
 
 	/**
 	 * Starts agy on a lane. `onNamed` is called when agy names a conversation other than the one known so far, perhaps
-	 * before this resolves. Throws what AgyProcess.start and LanePool.acquire throw.
+	 * before this resolves. Throws what LanePool.acquire throws, and `agy-not-found`,
+	 * `agy-not-executable` or `spawn-failed`.
 	 */
 	static async open(
 		spec: LinkSpec,
@@ -115,7 +116,7 @@ export class Link {
 		});
 		try {
 			link.#setProcess(
-				await AgyProcess.start(
+				await PipedProcess.start(
 					{
 						bin: spec.profile.bin,
 						args: spec.engine.args(spec.profile, spec.conversationId, spec.run?.prompt ?? ""),
@@ -130,7 +131,7 @@ export class Link {
 			return link;
 		} catch (error) {
 			lane.drop(id);
-			throw error;
+			throw toStartError(error, spec.profile);
 		}
 	}
 
@@ -223,7 +224,7 @@ export class Link {
 		return this.closed;
 	}
 
-	#setProcess(process: AgyProcess): void {
+	#setProcess(process: PipedProcess): void {
 		this.#process = process;
 		if (!this.#end && this.spec.run)
 			this.#lane.send({ kind: "process-started", link: this.#id, pid: process.identity.pid });
@@ -326,4 +327,21 @@ export class Link {
 		consumer?.ended(end);
 		void this.#process?.gone.then(this.#resolveClosed);
 	}
+}
+
+function toStartError(error: unknown, { bin, cwd }: Profile): AgyError {
+	const code = (error as NodeJS.ErrnoException).code;
+	if (code === "ENOENT") {
+		return new AgyError("agy-not-found", `agy was not started: ${bin} or the folder ${cwd} does not exist.`, {
+			cause: error,
+		});
+	}
+	if (code === "EACCES" || code === "ENOEXEC") {
+		return new AgyError(
+			"agy-not-executable",
+			`agy was not started: ${bin} is not an executable program. Check AGY_BIN.`,
+			{ cause: error },
+		);
+	}
+	return new AgyError("spawn-failed", `agy was not started: ${toError(error).message}`, { cause: error });
 }

@@ -9,7 +9,7 @@
 import type { AgyError } from "../shared/errors.ts";
 import type { TurnEndEvent } from "../shared/events.ts";
 import type { RejectReason } from "../shared/messages.ts";
-import type { Exit } from "./processes/agy-process.ts";
+import type { Exit } from "./processes/piped-process.ts";
 import { redact } from "./redact.ts";
 
 export type TurnEvidence = {

@@ -21,8 +21,11 @@ export type AgyErrorCode =
 	| "model-unknown"
 	| "node-too-old"
 	| "not-writable"
+	| "recording-failed"
 	| "recursion"
 	| "spawn-failed"
+	| "speech-failed"
+	| "transcription-failed"
 	| "worker-crashed";
 
 export type ErrorDetails = Readonly<Record<string, string | number | boolean | null>>;

@@ -93,7 +93,13 @@ afterEach(async () => {
 
 function openPool(swept: Promise<unknown> = Promise.resolve()): LinkPool {
 	const locks = new ConversationLocks(folder.at("locks"));
-	return new LinkPool({ lanes: {} as LanePool, registry: {} as ProcessRegistry, locks, swept, log: () => {} });
+	return new LinkPool({
+		lanes: { nextLinkId: () => ++linkCount } as unknown as LanePool,
+		registry: {} as ProcessRegistry,
+		locks,
+		swept,
+		log: () => {},
+	});
 }
 
 function locksHeld(): readonly string[] {
@@ -132,6 +138,8 @@ function acquire(spec = specOf(), signal = new AbortController().signal, onWait 
 }
 
 const release = (link: PooledLink) => pool.release(link as unknown as Link);
+
+let linkCount = 0;
 
 describe("the session's own idle process", () => {
 	test("takes the next turn while its profile and conversation fit", async () => {

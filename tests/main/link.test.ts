@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { streamJsonEngine } from "../../src/main/engines/stream-json.ts";
 import type { LanePool, LinkMessage, LinkReceiver } from "../../src/main/lanes.ts";
 import { Link, type LinkConsumer, type LinkEnd } from "../../src/main/link.ts";
-import { AgyProcess, type Exit } from "../../src/main/processes/agy-process.ts";
+import { type Exit, PipedProcess } from "../../src/main/processes/piped-process.ts";
 import type { ProcessRegistry } from "../../src/main/processes/registry.ts";
 import type { AgyEvent } from "../../src/shared/events.ts";
 import { STDERR_TAIL_CHARS } from "../../src/shared/limits.ts";
@@ -33,7 +33,7 @@ beforeEach(() => {
 	conversations = [];
 	whileStarting = () => {};
 	pid = 2 ** 30;
-	vi.spyOn(AgyProcess, "start").mockImplementation(async () => {
+	vi.spyOn(PipedProcess, "start").mockImplementation(async () => {
 		const exited = new Promise<Exit>((resolve) => {
 			exit = resolve;
 		});
@@ -42,7 +42,7 @@ beforeEach(() => {
 			return exited;
 		};
 		whileStarting();
-		return { identity: { pid, startTime: "1" }, exited, gone: exited, stop } as unknown as AgyProcess;
+		return { identity: { pid, startTime: "1" }, exited, gone: exited, stop } as unknown as PipedProcess;
 	});
 });
 

@@ -196,7 +196,8 @@ export class Sandbox {
 	/** Throws when something is left; removes it either way. May be called twice. */
 	async close(): Promise<void> {
 		const left = () => [
-			...processesWithVariable("AGY_SIM_HOME", this.simHome)
+			// Not by the variable of agy: other programs do not get it.
+			...processesWithVariable("HOME", this.path)
 				.filter((row) => row.pid !== process.pid)
 				.map((row) => ({ pid: row.pid, what: row.command })),
 			...[...this.#guardians].filter(isRunning).map((pid) => ({ pid, what: "guardian" })),

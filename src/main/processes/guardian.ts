@@ -9,7 +9,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import type { ProcessIdentity } from "./proof.ts";
 
 /**
- * Lines: `+ pid start` starts guarding, `- pid` ends it, `d dir` names a directory of sockets to remove. Start times are
+ * Lines: `+ pid start` starts guarding, `- pid` ends it, `d dir` names a directory of sockets and recordings to remove. Start times are
  * in the form proof.ts makes them. `family` lists a process with its group and everything that descends from it, so that
  * what agy put into groups of its own is stopped too.
  */
@@ -51,7 +51,7 @@ if [ -n "$guarded" ]; then
 	signal_all TERM "$found"
 	[ -z "$found" ] || { sleep 1; signal_all KILL "$found"; }
 fi
-[ -z "$dir" ] || { rm -f "$dir"/*.sock; rmdir "$dir"; } 2>/dev/null
+[ -z "$dir" ] || { rm -f "$dir"/*.sock; rm -rf "$dir"/voice-* "$dir"/speech-*; rmdir "$dir"; } 2>/dev/null
 `;
 
 export class Guardian {

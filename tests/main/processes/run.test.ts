@@ -42,6 +42,18 @@ describe("a command that ends", () => {
 		expect(await shell("cat; echo done")).toMatchObject({ ok: true, code: 0, stdout: "done\n" });
 	});
 
+	test("reads the text it is given, and then the end", async () => {
+		expect(await shell("cat; echo done", { input: "é\n".repeat(30_000) })).toMatchObject({
+			ok: true,
+			code: 0,
+			stdout: `${"é\n".repeat(30_000)}done\n`,
+		});
+	});
+
+	test.each(["exec <&-; sleep 0.05", "head -c 1", ":"])("need not read the text it is given: %s", async (script) => {
+		expect(await shell(script, { input: "x".repeat(1_000_000) })).toMatchObject({ ok: true, code: 0 });
+	});
+
 	test("sees the environment it is given and no other", async () => {
 		const result = await shell("/usr/bin/env", { env: { AGY_X: "1" } });
 		expect(result.ok && result.stdout.split("\n").filter((line) => !/^(PWD|SHLVL|_)=|^$/.test(line))).toStrictEqual([
@@ -121,6 +133,27 @@ describe("a command that is cut short", () => {
 		expect(result).toMatchObject({ ok: false, reason: "too-much-output" });
 	});
 
+	test("by its caller, told to end first", async () => {
+		const script = `trap 'echo bye; echo bye >&2; echo told > ${folder.at("told")}; exit 0' TERM; ${waiting()}`;
+		const controller = new AbortController();
+		const result = shell(script, { signal: controller.signal, cut: "stop" });
+		await until("it runs", () => readFile(folder.at("child"), "utf8").catch(() => ""));
+		controller.abort();
+		expect(await within("the result", result)).toMatchObject({ ok: false, reason: "cancelled" });
+		expect(await readFile(folder.at("told"), "utf8")).toBe("told\n");
+		await expectGone();
+	});
+
+	test("by its caller, and killed where it goes on", async () => {
+		const script = `trap '' TERM; sleep 1000 & echo $$ > ${folder.at("child")}; wait`;
+		const controller = new AbortController();
+		const result = shell(script, { signal: controller.signal, cut: "stop" });
+		await until("it runs", () => readFile(folder.at("child"), "utf8").catch(() => ""));
+		controller.abort();
+		expect(await within("the result", result)).toMatchObject({ ok: false, reason: "cancelled" });
+		expect(isRunning(Number(await readFile(folder.at("child"), "utf8")))).toBe(false);
+	});
+
 	test("by its caller", async () => {
 		const controller = new AbortController();
 		const result = shell(waiting(), { signal: controller.signal });
@@ -130,8 +163,8 @@ describe("a command that is cut short", () => {
 		await expectGone();
 	});
 
-	test("before it began", async () => {
-		const result = shell("sleep 1000", { signal: AbortSignal.abort() });
+	test.each(["kill", "stop"] as const)("before it began: %s", async (cut) => {
+		const result = shell("sleep 1000", { signal: AbortSignal.abort(), cut });
 		expect(await within("the result", result)).toMatchObject({ ok: false, reason: "cancelled" });
 	});
 
@@ -141,9 +174,11 @@ describe("a command that is cut short", () => {
 });
 
 test("a program that cannot be started is an answer, not a throw", async () => {
-	expect(await shell("", { bin: folder.at("missing") })).toMatchObject({
-		ok: false,
-		reason: "spawn-failed",
-		error: { code: "ENOENT" },
-	});
+	for (const more of [{}, { input: "text" }]) {
+		expect(await shell("", { bin: folder.at("missing"), ...more })).toMatchObject({
+			ok: false,
+			reason: "spawn-failed",
+			error: { code: "ENOENT" },
+		});
+	}
 });

@@ -1,5 +1,5 @@
 /**
- * One agy process as main sees it: start, exit, stop. main is the parent, so it sees the exit and reaps it even when the
+ * One process whose output a lane reads (agy, or a recorder), as main sees it: start, exit, stop. main is the parent, so it sees the exit and reaps it even when the
  * lane's thread has died, but no byte of the process crosses main: its three pipes are sockets connected to the lane
  * before the process exists, of which main closes its own ends unread (docs/decisions/0002).
  *
@@ -12,7 +12,6 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { Socket } from "node:net";
-import { AgyError } from "../../shared/errors.ts";
 import { EOF_GRACE_MS, INTERRUPT_GRACE_MS } from "../../shared/limits.ts";
 import { settlesWithin } from "../deadline.ts";
 import { familyOf, identify, type ProcessIdentity } from "./proof.ts";
@@ -31,7 +30,7 @@ export type ProcessStart = {
 	readonly token: string;
 };
 
-export class AgyProcess {
+export class PipedProcess {
 	readonly identity: ProcessIdentity;
 	readonly exited: Promise<Exit>;
 	readonly gone: Promise<void>;
@@ -50,8 +49,8 @@ export class AgyProcess {
 		});
 	}
 
-	/** Starts agy. Throws `agy-not-found`, `agy-not-executable` or `spawn-failed`; nothing is left running then. */
-	static async start(start: ProcessStart, registry: ProcessRegistry): Promise<AgyProcess> {
+	/** Starts it. Rejects with what the system says about the program, or why the lane refuses; nothing is left running then. */
+	static async start(start: ProcessStart, registry: ProcessRegistry): Promise<PipedProcess> {
 		const pipes = await connectPipes(start);
 		let child: ChildProcess;
 		try {
@@ -64,20 +63,20 @@ export class AgyProcess {
 			});
 		} catch (error) {
 			for (const pipe of pipes) pipe.destroy();
-			throw toSpawnError(error, start);
+			throw error;
 		}
 		const exit = new Promise<Exit>((resolve) => child.once("exit", (code, signal) => resolve({ code, signal })));
 		const failure = new Promise<Error>((resolve) => child.once("error", resolve));
 		for (const pipe of pipes) pipe.destroy();
-		if (child.pid === undefined) throw toSpawnError(await failure, start);
+		if (child.pid === undefined) throw await failure;
 		// Ended before its start time could be read: it is a zombie until its exit is delivered, so the pid is still its own.
 		const identity = (await identify(child.pid)) ?? { pid: child.pid, startTime: "" };
-		const process = new AgyProcess(child, identity, exit, registry);
+		const process = new PipedProcess(child, identity, exit, registry);
 		await registry.add(identity);
 		return process;
 	}
 
-	/** Asks a busy agy to stop its turn. False when the process has ended. */
+	/** Asks it to stop what it does. False when the process has ended. */
 	interrupt(): boolean {
 		return this.#isRunning && this.#child.kill("SIGINT");
 	}
@@ -89,10 +88,10 @@ export class AgyProcess {
 	}
 
 	async #climb(first: "eof" | "interrupt"): Promise<void> {
-		const family = await familyOf(this.identity.pid); // Before the signal: what agy leaves behind is no kin of it any more.
+		const family = await familyOf(this.identity.pid); // Before the signal: what it leaves behind is no kin of it any more.
 		if (first === "interrupt") this.interrupt();
 		const isOver = await settlesWithin(this.exited, first === "interrupt" ? INTERRUPT_GRACE_MS : EOF_GRACE_MS);
-		// With agy gone only the commands are left that it put into groups of their own.
+		// With it gone only the commands are left that it put into groups of their own.
 		if (isOver) await stopFamily(family);
 		else await stopFamily(await familyOf(this.identity.pid));
 	}
@@ -119,9 +118,7 @@ async function connectPipes(start: ProcessStart): Promise<readonly [Socket, Sock
 		return pipes;
 	} catch (error) {
 		for (const pipe of pipes) pipe.destroy();
-		throw new AgyError("spawn-failed", `agy was not started: the lane does not accept its pipes (${String(error)}).`, {
-			cause: error,
-		});
+		throw new Error(`the lane does not accept its pipes (${String(error)})`, { cause: error });
 	}
 }
 
@@ -133,23 +130,4 @@ function connectPipe(socket: Socket, start: ProcessStart, name: "stdin" | "stdou
 			socket.write(`${start.token} ${name}\n`, (error) => (error ? reject(error) : resolve()));
 		});
 	});
-}
-
-function toSpawnError(error: unknown, start: ProcessStart): AgyError {
-	const code = (error as NodeJS.ErrnoException).code;
-	if (code === "ENOENT") {
-		return new AgyError(
-			"agy-not-found",
-			`agy was not started: ${start.bin} or the folder ${start.cwd} does not exist.`,
-			{ cause: error },
-		);
-	}
-	if (code === "EACCES" || code === "ENOEXEC") {
-		return new AgyError(
-			"agy-not-executable",
-			`agy was not started: ${start.bin} is not an executable program. Check AGY_BIN.`,
-			{ cause: error },
-		);
-	}
-	return new AgyError("spawn-failed", `agy was not started: ${String(error)}`, { cause: error });
 }

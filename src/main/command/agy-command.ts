@@ -1,0 +1,131 @@
+/**
+ * `/agy`: finds the subcommand, completes its words, and shows the answer where pi's mode has room for it: below the
+ * conversation in the terminal and over rpc, on stdout in print mode. A word that is no subcommand gets a suggestion.
+ */
+
+import { writeSync } from "node:fs";
+import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
+import { Text } from "@earendil-works/pi-tui";
+import { AgyError, toError } from "../../shared/errors.ts";
+import type { LogLevel } from "../../shared/lane-control.ts";
+import { nearest } from "./nearest.ts";
+import type { Answer, Completion, Subcommand } from "./subcommand.ts";
+
+const COMMAND = "agy";
+/** The kind of pi's entries that hold answers. They are shown and not sent to a model. */
+export const ANSWER_ENTRY = "pi-agy-answer";
+
+type AnswerEntry = { readonly command: string; readonly text: string; readonly level: NonNullable<Answer["level"]> };
+
+export function registerAgyCommand(
+	pi: ExtensionAPI,
+	subcommands: readonly Subcommand[],
+	log: (level: LogLevel, text: string) => void,
+): void {
+	const byName = new Map(subcommands.map((subcommand) => [subcommand.name, subcommand]));
+	pi.registerEntryRenderer<AnswerEntry>(ANSWER_ENTRY, ({ data }, _options, theme) => {
+		if (!data) return undefined;
+		const color = data.level === "info" ? "toolOutput" : data.level;
+		return new Text(`${theme.fg("toolTitle", theme.bold(data.command))}\n${theme.fg(color, data.text)}`, 1, 0);
+	});
+	pi.registerCommand(COMMAND, {
+		description: "Antigravity: settings, state and voice. /agy help lists everything.",
+		getArgumentCompletions: async (prefix) => {
+			const items = await complete(subcommands, prefix);
+			return items.map(({ value, about }) => ({ value, label: value, description: about }));
+		},
+		handler: async (args, context) => {
+			const answer = await answerTo(args, byName, context).catch((error: unknown): Answer => {
+				const { message } = toError(error);
+				if (!(error instanceof AgyError)) log("error", `/agy ${firstWord(args)}: ${toError(error).stack ?? message}`);
+				return { text: message, data: { error: message }, level: "error" };
+			});
+			show(pi, context, { command: `/agy ${args.trim()}`.trim(), asJson: wantsJson(args) }, answer);
+		},
+	});
+}
+
+async function answerTo(
+	args: string,
+	byName: ReadonlyMap<string, Subcommand>,
+	context: ExtensionCommandContext,
+): Promise<Answer> {
+	const name = firstWord(args);
+	const rest = withoutJson(args.trim().slice(name.length).trim());
+	if (name === "" || name === "help") return listing([...byName.values()]);
+	const subcommand = byName.get(name.toLowerCase());
+	if (subcommand) return subcommand.run({ rest, words: toWords(rest), context });
+	const meant = nearest(name.toLowerCase(), [...byName.keys()]);
+	return {
+		text: `/agy ${name} is unknown.${meant === null ? "" : ` Did you mean /agy ${meant}?`} /agy help lists everything.`,
+		data: { error: `unknown: ${name}`, meant },
+		level: "warning",
+	};
+}
+
+function listing(subcommands: readonly Subcommand[]): Answer {
+	const rows = subcommands.map(({ name, usage, about }) => ({ call: `/agy ${name} ${usage}`.trim(), about }));
+	const width = Math.max(...rows.map(({ call }) => call.length));
+	return {
+		text: rows.map(({ call, about }) => `${call.padEnd(width)}  ${about}`).join("\n"),
+		data: { commands: rows },
+	};
+}
+
+/** Values are whole argument texts: pi puts one in place of everything behind `/agy `. */
+async function complete(subcommands: readonly Subcommand[], prefix: string): Promise<readonly Completion[]> {
+	const name = firstWord(prefix).toLowerCase();
+	if (!/\s/.test(prefix.trimStart())) {
+		const matching = subcommands.filter((subcommand) => subcommand.name.startsWith(name));
+		return matching.map((subcommand) => ({ value: subcommand.name, about: subcommand.about }));
+	}
+	const words = prefix.trimStart().split(/\s+/);
+	const begun = (words.pop() ?? "").toLowerCase();
+	const subcommand = subcommands.find((candidate) => candidate.name === name);
+	const next = (await subcommand?.complete?.(words.slice(1))) ?? [];
+	return next
+		.filter(({ value }) => value.toLowerCase().startsWith(begun))
+		.map(({ value, about }) => ({ value: [...words, value].join(" "), about }));
+}
+
+function show(
+	pi: ExtensionAPI,
+	context: ExtensionCommandContext,
+	{ command, asJson }: { readonly command: string; readonly asJson: boolean },
+	answer: Answer,
+): void {
+	const { level = "info", data } = answer;
+	const text = asJson ? JSON.stringify(data ?? { text: answer.text }, null, "\t") : answer.text;
+	if (text === "") return;
+	if (context.mode === "print") {
+		printAnswer(text);
+		return;
+	}
+	if (context.mode === "tui" && !asJson && !text.includes("\n")) context.ui.notify(text, level);
+	else pi.appendEntry<AnswerEntry>(ANSWER_ENTRY, { command, text, level });
+}
+
+/** pi keeps process.stdout to itself in print mode and has no other place for a command's answer. */
+function printAnswer(text: string): void {
+	try {
+		writeSync(1, `${text}\n`);
+	} catch (error) {
+		if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error; // Nobody reads it: `pi -p ... | head`.
+	}
+}
+
+function firstWord(text: string): string {
+	return /^\s*(\S*)/.exec(text)?.[1] ?? "";
+}
+
+function toWords(text: string): readonly string[] {
+	return text.split(/\s+/).filter((word) => word !== "");
+}
+
+function wantsJson(args: string): boolean {
+	return toWords(args).includes("--json");
+}
+
+function withoutJson(text: string): string {
+	return text.replace(/(^|\s)--json(?=\s|$)/g, "").trim();
+}

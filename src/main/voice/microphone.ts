@@ -1,0 +1,221 @@
+/**
+ * Who records. Shared by all sessions of the process, because there is one microphone: a second recording is refused, never
+ * started. Finds ffmpeg and a recorder that works; gives each capture a private folder, which goes with it.
+ */
+
+import { mkdtemp, open, rm, stat } from "node:fs/promises";
+import { isAbsolute, join, resolve } from "node:path";
+import type { AudioContainer, Level } from "../../shared/audio.ts";
+import { AgyError, toError } from "../../shared/errors.ts";
+import type { LogLevel } from "../../shared/lane-control.ts";
+import type { VoiceConfig } from "../config.ts";
+import type { LanePool } from "../lanes.ts";
+import type { ProcessRegistry } from "../processes/registry.ts";
+import { runCommand } from "../processes/run.ts";
+import { findProgram, problemOf } from "../programs.ts";
+import { Capture, type CaptureEnd } from "./capture.ts";
+import { captureArguments } from "./ffmpeg-arguments.ts";
+import { FFMPEG_HINT, findRecorders, lastLine, type Recorder, toRecordingError } from "./recorders.ts";
+
+/** ffmpeg lists its devices at once; a first start from a cold disk takes longer. */
+const ASK_TIMEOUT_MS = 10_000;
+const ASK_MAX_BYTES = 256 * 1024;
+/** A recorder that brings no sound for this long will not: sound servers start within a second or two. */
+const FIRST_LEVEL_TIMEOUT_MS = 6_000;
+
+export type MicrophoneOptions = {
+	readonly lanes: LanePool;
+	readonly registry: ProcessRegistry;
+	/** A private folder of this process, removed with it even when it is killed. */
+	readonly directory: string;
+	readonly log: (level: LogLevel, text: string) => void;
+};
+
+export type ListenOptions = {
+	readonly voice: VoiceConfig;
+	readonly searchPath: readonly string[];
+	readonly container: AudioContainer;
+	readonly signal: AbortSignal;
+	readonly onLevel: (level: Level, capturedMs: number) => void;
+};
+
+/** A capture under way, with its file. */
+export type Listening = {
+	/** What records, as messages name it. */
+	readonly recorder: string;
+	/** ffmpeg's output for sounds; null when there is none. */
+	readonly output: readonly string[] | null;
+	readonly ffmpeg: string;
+	readonly path: string;
+	/** As in Capture. */
+	readonly ended: Promise<CaptureEnd>;
+	stop(): Promise<CaptureEnd>;
+	/** Ends it if it still runs, and removes its file. */
+	discard(): Promise<void>;
+};
+
+export class Microphone {
+	readonly #options: MicrophoneOptions;
+	readonly #open = new Set<Listening>();
+	#isTaken = false;
+	#recorder: string | null = null;
+
+	constructor(options: MicrophoneOptions) {
+		this.#options = options;
+	}
+
+	/** The recorder that worked last; null when none has yet. */
+	get recorder(): string | null {
+		return this.#recorder;
+	}
+
+	/**
+	 * Starts recording; resolves when there is sound. Throws `recording-failed` when it cannot or another recording runs,
+	 * and the signal's reason.
+	 */
+	async listen(options: ListenOptions): Promise<Listening> {
+		if (this.#isTaken)
+			throw new AgyError("recording-failed", "Another session of this pi is recording. Stop that recording first.");
+		this.#isTaken = true;
+		try {
+			const listening = await this.#tryRecorders(options);
+			void listening.ended.then(() => {
+				this.#isTaken = false;
+			});
+			return listening;
+		} catch (error) {
+			this.#isTaken = false;
+			throw error;
+		}
+	}
+
+	/** Reads a sound file in place of the microphone. Throws `recording-failed`. */
+	async read(file: string, options: ListenOptions): Promise<Listening> {
+		const path = resolve(file);
+		const found = await stat(path).catch(() => null); // Missing, or a folder on the way is closed: it cannot be read.
+		if (!found?.isFile()) throw new AgyError("recording-failed", `There is no sound file ${path}.`);
+		const ffmpeg = await findFfmpeg(options);
+		// `file:` keeps a name from being taken for another protocol.
+		const input = ["-i", `file:${path}`];
+		return this.#start({ name: path, input, program: [], output: null }, ffmpeg, options);
+	}
+
+	/** Ends every capture. Their sessions have been told to before. */
+	async close(): Promise<void> {
+		await Promise.all([...this.#open].map((listening) => listening.discard()));
+	}
+
+	async #tryRecorders(options: ListenOptions): Promise<Listening> {
+		const { voice, signal } = options;
+		const ffmpeg = await findFfmpeg(options);
+		const recorders = await findRecorders(voice, process.platform, (args) =>
+			runCommand(
+				{ bin: ffmpeg, args, env: voice.env, timeoutMs: ASK_TIMEOUT_MS, maxBytes: ASK_MAX_BYTES, signal },
+				this.#options.registry,
+			),
+		);
+		signal.throwIfAborted();
+		const tried: { name: string; stderr: string }[] = [];
+		const isLast = ({ name }: Recorder) => name === this.#recorder;
+		for (const recorder of [...recorders.filter(isLast), ...recorders.filter((other) => !isLast(other))]) {
+			const heard = Promise.withResolvers<"heard">();
+			const onLevel: ListenOptions["onLevel"] = (level, capturedMs) => {
+				heard.resolve("heard");
+				options.onLevel(level, capturedMs);
+			};
+			const listening = await this.#start(recorder, ffmpeg, { ...options, onLevel });
+			const outcome = await firstOf(heard.promise, listening, signal);
+			if (outcome === "heard") {
+				this.#recorder = recorder.name;
+				return listening;
+			}
+			await listening.discard();
+			signal.throwIfAborted();
+			const { stderr, laneError } = await listening.ended;
+			if (laneError) throw laneError;
+			this.#options.log("info", `${recorder.name} does not record: ${lastLine(stderr) || outcome}`);
+			tried.push({ name: recorder.name, stderr });
+		}
+		throw toRecordingError(tried);
+	}
+
+	async #start(recorder: Recorder, ffmpeg: string, options: ListenOptions): Promise<Listening> {
+		const { voice, container, onLevel } = options;
+		const folder = await mkdtemp(join(this.#options.directory, "voice-"));
+		const path = join(folder, `recording.${container}`);
+		try {
+			await (await open(path, "wx", 0o600)).close(); // ffmpeg keeps the mode of a file that is there.
+			const { maxSeconds } = voice;
+			const capture = await Capture.start(
+				{
+					...{ ffmpeg, path, container, onLevel, env: voice.env, recorder: recorder.program },
+					args: captureArguments({ input: recorder.input, container, path, maxSeconds }),
+				},
+				this.#options.lanes,
+				this.#options.registry,
+			);
+			const listening: Listening = {
+				...{ recorder: recorder.name, output: recorder.output, ffmpeg, path, ended: capture.ended },
+				stop: () => capture.stop(),
+				discard: async () => {
+					await capture.cancel();
+					await rm(folder, { recursive: true, force: true });
+					this.#open.delete(listening);
+				},
+			};
+			this.#open.add(listening);
+			return listening;
+		} catch (error) {
+			await rm(folder, { recursive: true, force: true });
+			throw toStartError(error, recorder);
+		}
+	}
+}
+
+/** Throws `recording-failed` with how to get one. */
+async function findFfmpeg({ voice, searchPath }: Pick<ListenOptions, "voice" | "searchPath">): Promise<string> {
+	const { ffmpeg } = voice;
+	if (ffmpeg === null || !isAbsolute(ffmpeg)) {
+		const found = await findProgram(ffmpeg ?? "ffmpeg", searchPath);
+		if (found !== null) return found;
+		throw new AgyError("recording-failed", `ffmpeg was not found. ${FFMPEG_HINT}`);
+	}
+	const problem = await problemOf(ffmpeg);
+	if (problem === null) return ffmpeg;
+	throw new AgyError(
+		"recording-failed",
+		`voiceFfmpeg is ${ffmpeg}, which ${problem === "missing" ? "does not exist" : problem}. ${FFMPEG_HINT}`,
+	);
+}
+
+async function firstOf(
+	heard: Promise<"heard">,
+	{ ended }: Listening,
+	signal: AbortSignal,
+): Promise<"heard" | "it ended" | "no sound came" | "cancelled"> {
+	const { promise: aborted, resolve: onAbort } = Promise.withResolvers<"cancelled">();
+	const { promise: late, resolve: onLate } = Promise.withResolvers<"no sound came">();
+	const timer = setTimeout(() => onLate("no sound came"), FIRST_LEVEL_TIMEOUT_MS);
+	const abort = () => onAbort("cancelled");
+	signal.addEventListener("abort", abort, { once: true });
+	if (signal.aborted) abort();
+	try {
+		return await Promise.race([heard, ended.then(() => "it ended" as const), late, aborted]);
+	} finally {
+		clearTimeout(timer);
+		signal.removeEventListener("abort", abort);
+	}
+}
+
+function toStartError(error: unknown, { program, name }: Recorder): AgyError {
+	if (error instanceof AgyError) return error;
+	const [bin] = program;
+	const isMissing = (error as NodeJS.ErrnoException).code === "ENOENT";
+	if (bin !== undefined && isMissing)
+		return new AgyError("recording-failed", `The recorder ${bin} was not found. Check voiceRecorder.`, {
+			cause: error,
+		});
+	return new AgyError("recording-failed", `Recording could not be started (${name}): ${toError(error).message}.`, {
+		cause: error,
+	});
+}

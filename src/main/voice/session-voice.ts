@@ -1,0 +1,192 @@
+/**
+ * Voice of one pi session, wired: its microphone is the process's, its words go into pi's editor or to its agent, and its
+ * speaker reads answers aloud. Nothing starts before a key is pressed or a command given.
+ */
+
+import {
+	buildSessionContext,
+	convertToLlm,
+	type ExtensionAPI,
+	type ExtensionContext,
+} from "@earendil-works/pi-coding-agent";
+import { matchesKey } from "@earendil-works/pi-tui";
+import { AgyError, toError } from "../../shared/errors.ts";
+import type { Config } from "../config.ts";
+import { renderTranscript } from "../digest.ts";
+import type { Engine } from "../engines/engine.ts";
+import type { Hub } from "../hub.ts";
+import type { Catalog } from "../models.ts";
+import { agyTranscriber } from "./agy-transcriber.ts";
+import { playChime } from "./chimes.ts";
+import { commandTranscriber } from "./command.ts";
+import { geminiTranscriber } from "./gemini.ts";
+import { interpretationPrompt, toRequest } from "./interpretation.ts";
+import { askOnce, type OneShotParts } from "./one-shot.ts";
+import { Speaker } from "./speaker.ts";
+import { toSpeech } from "./speech-text.ts";
+import { type Transcriber, withRules } from "./transcriber.ts";
+import { Voice, type VoiceResult, type VoiceScreen } from "./voice.ts";
+
+/** As pi names Google's API. */
+const GOOGLE_PROVIDER = "google";
+
+export type SessionVoiceOptions = {
+	readonly config: Config;
+	readonly engine: Engine;
+	readonly providerId: string;
+	readonly hub: () => Hub;
+	readonly catalog: () => Catalog;
+	/** pi's latest context of this session; null before it has begun. */
+	readonly context: () => ExtensionContext | null;
+};
+
+export class SessionVoice {
+	readonly voice: Voice;
+	readonly #pi: ExtensionAPI;
+	readonly #options: SessionVoiceOptions;
+	#speaker: Speaker | null = null;
+
+	constructor(pi: ExtensionAPI, options: SessionVoiceOptions) {
+		this.#pi = pi;
+		this.#options = options;
+		const { config, hub } = options;
+		this.voice = new Voice({
+			voice: config.voice,
+			searchPath: config.searchPath,
+			screen: () => this.#screen(),
+			listen: (listen) => hub().microphone.listen(listen),
+			read: (file, listen) => hub().microphone.read(file, listen),
+			transcriber: async () => withRules(await this.#transcriber()),
+			interpret: config.voice.interpret ? (...spoken) => this.#interpret(...spoken) : null,
+			chime: (which, { output, ffmpeg }) => {
+				const { env } = config.voice;
+				if (output !== null) void playChime({ which, ffmpeg, output, env }, hub().registry, this.#log);
+			},
+			log: (level, text) => this.#log(level, text),
+		});
+	}
+
+	/** Whether it can be operated with a key. */
+	get hasKey(): boolean {
+		return this.#screen() !== null;
+	}
+
+	/** A sound file, by the same path; where there is an editor its words are put there, or sent. */
+	async transcribeFile(file: string, signal: AbortSignal): Promise<VoiceResult> {
+		const context = this.#options.context();
+		const result = await this.voice.transcribeFile(file, signal);
+		if (context?.hasUI) this.voice.deliver(result, toScreen(this.#pi, context));
+		return result;
+	}
+
+	/** Speaks it, in place of what is being spoken. Rejects with `speech-failed`. */
+	async speak(markdown: string): Promise<void> {
+		const text = toSpeech(markdown);
+		if (text === "") throw new AgyError("speech-failed", "There is nothing to read aloud: only code, or no text.");
+		await this.#speakerOf().speak(text);
+	}
+
+	/** False when nothing was being spoken. */
+	silence(): boolean {
+		const wasSpeaking = this.#speaker?.isSpeaking ?? false;
+		void this.#speaker?.stop();
+		return wasSpeaking;
+	}
+
+	/** The end of an agent's run: its answer is read aloud where that is set. */
+	answered(markdown: string): void {
+		if (!this.#options.config.voice.readAloud || markdown.trim() === "" || toSpeech(markdown) === "") return;
+		this.speak(markdown).catch((error: unknown) => {
+			this.#log("warn", toError(error).message);
+			this.#options.context()?.ui.notify(`Voice: ${toError(error).message}`, "warning");
+		});
+	}
+
+	/** Ends a recording and what is being spoken; nothing of them is left. May be called twice. */
+	async close(): Promise<void> {
+		await Promise.all([this.voice.close(), this.#speaker?.close()]);
+	}
+
+	#log = (level: "info" | "warn" | "error" | "debug", text: string): void => this.#options.hub().log.write(level, text);
+
+	#screen(): VoiceScreen | null {
+		const context = this.#options.context();
+		return context?.mode === "tui" ? toScreen(this.#pi, context) : null;
+	}
+
+	/** Of "auto" the first that can work: Gemini with a key, the command, agy. */
+	async #transcriber(): Promise<Transcriber> {
+		const { config, hub } = this.#options;
+		const { transcriber, language, model, geminiUrl: baseUrl, command, env } = config.voice;
+		const key = await this.#key();
+		const name = transcriber === "auto" ? (key ? "gemini" : command.length > 0 ? "command" : "agy") : transcriber;
+		switch (name) {
+			case "gemini":
+				return geminiTranscriber({ key: async () => key, model, language, baseUrl });
+			case "command":
+				if (command.length === 0)
+					throw new AgyError(
+						"transcription-failed",
+						"voiceTranscriber is command, but voiceCommand is not set. Set it to a program and its arguments, such as whisper-cli -nt -f {file}.",
+					);
+				return commandTranscriber({ command, language, env, registry: hub().registry });
+			case "agy":
+				return agyTranscriber(this.#oneShot(), language);
+		}
+	}
+
+	async #key(): Promise<string | null> {
+		const { config, context } = this.#options;
+		return config.googleKey() ?? (await context()?.modelRegistry.getApiKeyForProvider(GOOGLE_PROVIDER)) ?? null;
+	}
+
+	async #interpret(transcript: string, typed: string, signal: AbortSignal): Promise<string> {
+		const context = this.#options.context();
+		const prompt = interpretationPrompt({ transcript, typed, context: context ? transcriptOf(context) : "" });
+		const cwd = context?.cwd ?? process.cwd();
+		return toRequest(await askOnce({ prompt, cwd, signal }, this.#oneShot()));
+	}
+
+	#oneShot(): OneShotParts {
+		const { config, engine, providerId, hub, catalog } = this.#options;
+		return { config, engine, providerId, hub, catalog };
+	}
+
+	#speakerOf(): Speaker {
+		const { config, hub } = this.#options;
+		const { speakCommand: command, player, env } = config.voice;
+		if (command.length === 0)
+			throw new AgyError(
+				"speech-failed",
+				"Nothing speaks: set voiceSpeakCommand to a program that reads its input aloud, such as espeak-ng, or that writes a sound file to {file}.",
+			);
+		this.#speaker ??= new Speaker({
+			...{ command, player, env, registry: hub().registry },
+			directory: async () => hub().privateDir,
+		});
+		return this.#speaker;
+	}
+}
+
+function toScreen(pi: ExtensionAPI, context: ExtensionContext): VoiceScreen {
+	const { ui } = context;
+	return {
+		status: (text) => ui.setStatus("pi-agy-voice", text),
+		notify: (text, level) => ui.notify(text, level),
+		editorText: () => ui.getEditorText(),
+		setEditorText: (text) => ui.setEditorText(text),
+		send: (text) => pi.sendUserMessage(text, context.isIdle() ? {} : { deliverAs: "followUp" }),
+		onEscape: (handler) =>
+			ui.onTerminalInput((data) => {
+				if (!matchesKey(data, "escape")) return undefined;
+				handler();
+				return { consume: true };
+			}),
+	};
+}
+
+/** What the session has said so far. */
+function transcriptOf({ sessionManager }: ExtensionContext): string {
+	const { messages } = buildSessionContext(sessionManager.getEntries(), sessionManager.getLeafId());
+	return renderTranscript(convertToLlm(messages));
+}

@@ -1,0 +1,457 @@
+/** Voice through the real pi in a real terminal, the real ffmpeg in place of a microphone, and transcribers on this machine. */
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, test } from "vitest";
+import { until } from "../support/condition.ts";
+import { ffmpegPath, runFfmpeg } from "../support/ffmpeg.ts";
+import { GeminiServer, refusal, spoken } from "../support/gemini-server.ts";
+import { PiProcess, printPi } from "../support/pi-process.ts";
+import { isRunning, killQuietly, processesWithVariable } from "../support/process-table.ts";
+import { Sandbox, type SandboxOptions } from "../support/sandbox.ts";
+import { KEY, PiTerminal, type TerminalOptions } from "../support/terminal.ts";
+
+/** A voice-like sound in real time, without an end. */
+const SPEAKING = ["-re", "-f", "lavfi", "-i", "aevalsrc=0.3*sin(2*PI*220*t)*(0.6+0.4*sin(2*PI*3*t)):s=16000"];
+const SILENT = ["-re", "-f", "lavfi", "-i", "anullsrc=r=16000:cl=mono"];
+const KEY_VALUE = "AIzaTestKeyOfNobody0123456789abcdefghi";
+
+let sandbox: Sandbox;
+let server: GeminiServer;
+let terminal: PiTerminal | null = null;
+
+beforeEach(async () => {
+	server = await GeminiServer.start();
+});
+afterEach(async () => {
+	terminal?.destroy();
+	terminal = null;
+	await server.close();
+	await sandbox.close();
+});
+
+type Settings = Readonly<Record<string, unknown>>;
+/** A function where they name a file of the sandbox. */
+type AnySettings = Settings | (() => Settings);
+
+function prepare(settings: AnySettings = {}, options: SandboxOptions = {}): void {
+	sandbox = new Sandbox({ ...options, env: { GEMINI_API_KEY: KEY_VALUE, ...options.env } });
+	sandbox.seedModels();
+	const base = { version: 1, voiceFfmpeg: ffmpegPath(), voiceInput: SPEAKING, voiceSounds: false };
+	const config = { ...base, voiceGeminiUrl: server.url, ...(typeof settings === "function" ? settings() : settings) };
+	sandbox.write("agent/pi-agy/config.json", JSON.stringify(config));
+}
+
+async function open(
+	settings: AnySettings = {},
+	options: SandboxOptions = {},
+	view: TerminalOptions = {},
+): Promise<PiTerminal> {
+	prepare(settings, options);
+	terminal = new PiTerminal(sandbox, view);
+	await terminal.started();
+	return terminal;
+}
+
+/** ffmpeg and other programs of voice, which do not get agy's variables. */
+function recorders() {
+	return processesWithVariable("HOME", sandbox.path).filter(({ command }) => /ffmpeg|voice-program/.test(command));
+}
+
+function recordings(): readonly string[] {
+	return sandbox.leftInTemp().flatMap((folder) => {
+		const path = join(sandbox.tempDir, folder);
+		return readdirSync(path)
+			.filter((name) => name.startsWith("voice-"))
+			.map((name) => join(path, name));
+	});
+}
+
+async function nothingIsLeft(): Promise<void> {
+	await until(
+		() => `no recorder and no recording; ${JSON.stringify(recorders())} ${recordings()}`,
+		() => recorders().length === 0 && recordings().length === 0,
+	);
+}
+
+async function record(pi: PiTerminal): Promise<void> {
+	pi.type(KEY.f12);
+	await pi.shows(/● 0:0[1-9]/);
+}
+
+describe("F12, words, F12", () => {
+	it("puts the words into the editor, behind what was typed, and sends nothing", async () => {
+		const pi = await open();
+		server.answers = [spoken("open the tick module")];
+		pi.type("please ");
+		await record(pi);
+		expect(pi.screen()).toMatch(/● 0:0\d [▁▂▃▄▅▆▇█]{8} · F12 ends, Esc cancels/);
+		expect(pi.screen()).toMatch(/[▄▅▆▇]/); // The level is alive.
+		const [folder = ""] = recordings();
+		expect(statSync(folder).mode & 0o777).toBe(0o700);
+		expect(statSync(join(folder, "recording.ogg")).mode & 0o777).toBe(0o600);
+		pi.type(KEY.f12);
+		await pi.shows("please open the tick module");
+		await nothingIsLeft();
+		expect(sandbox.prompts()).toEqual([]);
+		const [request] = server.requests;
+		expect(request?.headers["x-goog-api-key"]).toBe(KEY_VALUE);
+		expect(request?.body).toContain(
+			`"mimeType":"audio/ogg","data":"${Buffer.from("OggS").toString("base64").slice(0, 5)}`,
+		);
+		await pi.quit();
+	});
+
+	it("sends them where that is set", async () => {
+		const pi = await open({ voiceSend: true });
+		server.answers = [spoken("say hello to everybody")];
+		await record(pi);
+		pi.type(KEY.f12);
+		await until("the prompt", () => sandbox.prompts().length > 0);
+		expect(sandbox.prompts()[0]).toContain("say hello to everybody");
+		await pi.shows(/say hello to everybody[\s\S]*say hello to everybody/); // The echo.
+		await pi.quit();
+	});
+
+	it("ends by itself after silence, when something was said", async () => {
+		const source = "aevalsrc=0.3*sin(2*PI*220*t)*lt(t\\,1):s=16000";
+		const pi = await open({ voiceInput: ["-re", "-f", "lavfi", "-i", source], voiceSilenceSeconds: 1 });
+		server.answers = [spoken("that was all")];
+		pi.type(KEY.f12);
+		await pi.shows("that was all");
+		await nothingIsLeft();
+		await pi.quit();
+	});
+
+	it("ends by itself at the longest length, and says so", async () => {
+		const pi = await open({ voiceMaxSeconds: 1 });
+		server.answers = [spoken("cut here")];
+		pi.type(KEY.f12);
+		await pi.shows("cut here");
+		expect(pi.screen()).toContain("ended after 1 s");
+		await nothingIsLeft();
+		await pi.quit();
+	});
+
+	it("has another key where that is set, and /agy voice does the same", async () => {
+		const pi = await open({ voiceKey: "ctrl+r" });
+		server.answers = [spoken("by another key")];
+		pi.type("\x12");
+		await pi.shows(/● 0:01 .* Ctrl\+R ends/);
+		await pi.enter("/agy voice");
+		await pi.shows("by another key");
+		await nothingIsLeft();
+		await pi.quit();
+	});
+
+	it("plays its sounds where there is a sink", async () => {
+		const pi = await open(() => ({ voiceSounds: true, voiceOutput: ["-f", "wav", join(sandbox.path, "chime.wav")] }));
+		pi.type(KEY.f12);
+		await until("the start sound", () => sandbox.read("chime.wav").startsWith("RIFF"));
+		await pi.shows("● 0:0");
+		pi.type(KEY.escape);
+		await nothingIsLeft();
+		await pi.quit();
+	});
+
+	it("uses a recorder program that is set", async () => {
+		const program = sandboxedRecorder();
+		const pi = await open({ voiceInput: undefined, voiceRecorder: program });
+		server.answers = [spoken("from the program")];
+		await record(pi);
+		expect(recorders().length).toBe(2);
+		pi.type(KEY.f12);
+		await pi.shows("from the program");
+		await nothingIsLeft();
+		await pi.quit();
+	});
+});
+
+/** ffmpeg itself, writing a WAV to its stdout as arecord does. */
+function sandboxedRecorder(): readonly string[] {
+	return [ffmpegPath(), "-hide_banner", "-nostdin", "-loglevel", "error", ...SPEAKING, "-f", "wav", "pipe:1"];
+}
+
+describe("cancelling with Esc", () => {
+	it("while recording: nothing is sent, nothing is left", async () => {
+		const pi = await open();
+		await record(pi);
+		pi.type(KEY.escape);
+		await pi.shows("cancelled. Nothing was sent.");
+		await nothingIsLeft();
+		await pi.hides("Esc cancels");
+		expect(server.requests).toHaveLength(0);
+		await record(pi); // And the next one works.
+		pi.type(KEY.escape);
+		await nothingIsLeft();
+		await pi.quit();
+	});
+
+	it("while it is transcribed", async () => {
+		const pi = await open();
+		server.answers = [() => {}];
+		await record(pi);
+		pi.type(KEY.f12);
+		await pi.shows("◌ transcribing");
+		pi.type(KEY.f12);
+		await pi.shows("still being worked on");
+		pi.type(KEY.escape);
+		await pi.shows("cancelled. Nothing was sent.");
+		await nothingIsLeft();
+		await pi.quit();
+	});
+
+	it("by /agy voice cancel", async () => {
+		const pi = await open();
+		await record(pi);
+		await pi.enter("/agy voice cancel");
+		await pi.shows("cancelled. Nothing was sent.");
+		await nothingIsLeft();
+		await pi.enter("/agy voice cancel");
+		await pi.shows("Nothing is being recorded.");
+		await pi.quit();
+	});
+});
+
+describe("what goes wrong is said", () => {
+	test.each([
+		[
+			"silence",
+			{ voiceInput: SILENT },
+			/Nothing was heard \(the loudest was -\d+ dB\)\. Check that the right microphone/,
+		],
+		[
+			"a device that is busy",
+			{ voiceRecorder: failing("arecord: main:831: audio open error: Device or resource busy") },
+			/microphone is in use by another program/,
+		],
+		["no device", { voiceRecorder: failing("cannot find card '0'") }, /No microphone was found .*Connect one/],
+		["no permission", { voiceRecorder: failing("Permission denied") }, /may not use the microphone/],
+		[
+			"no recorder program",
+			{ voiceRecorder: ["/nowhere/voice-program"] },
+			/\/nowhere\/voice-program was not found\. Check voiceRecorder/,
+		],
+		[
+			"no ffmpeg",
+			{ voiceFfmpeg: "/nowhere/ffmpeg" },
+			/voiceFfmpeg is \/nowhere\/ffmpeg, which does not exist\. Install ffmpeg/,
+		],
+	] as const)("%s", async (_what, settings, message) => {
+		const pi = await open(settings);
+		pi.type(KEY.f12);
+		if (_what === "silence") {
+			await pi.shows("● 0:01");
+			pi.type(KEY.f12);
+		}
+		await until(
+			() => `${message} in\n${pi.screen()}`,
+			() => message.test(flat(pi.screen())),
+		);
+		expect(server.requests).toHaveLength(0);
+		await nothingIsLeft();
+		await pi.quit();
+	});
+
+	test.each([
+		["401", 401, /key/i, 1],
+		["429", 429, /quota|too many/i, 2],
+		["500", 500, /500|server/i, 2],
+	] as const)("the endpoint answers %s", async (_what, status, message, tries) => {
+		const pi = await open();
+		server.answers = [refusal(status, `status ${status}`)];
+		await record(pi);
+		pi.type(KEY.f12);
+		await until(
+			() => `${message} in\n${pi.screen()}`,
+			() => /Voice: /.test(pi.screen()) && message.test(pi.screen()),
+		);
+		expect(server.requests).toHaveLength(tries);
+		expect(pi.screen()).not.toContain(KEY_VALUE);
+		await nothingIsLeft();
+		await pi.quit();
+		expect(sandbox.read(`agent/pi-agy/logs/pi-agy-${new Date().toISOString().slice(0, 10)}.ndjson`)).not.toContain(
+			KEY_VALUE,
+		);
+	});
+
+	it("ffmpeg is killed while it records", async () => {
+		const pi = await open();
+		await record(pi);
+		const [ffmpeg] = recorders();
+		killQuietly(ffmpeg?.pid ?? 0);
+		await until(
+			() => pi.screen(),
+			() => /recording is damaged: ffmpeg was ended by SIGKILL/.test(flat(pi.screen())),
+		);
+		await nothingIsLeft();
+		await pi.quit();
+	});
+});
+
+/** The screen with its wrapped lines joined. */
+function flat(screen: string): string {
+	return screen.replaceAll(/\s*\n\s*/g, " ");
+}
+
+/** A recorder that says this and fails. */
+function failing(words: string): readonly string[] {
+	return ["/bin/sh", "-c", `echo "${words}" >&2; exit 1`];
+}
+
+describe("the end of pi while it records", () => {
+	it("by /quit", async () => {
+		const pi = await open();
+		await record(pi);
+		await pi.quit();
+		await nothingIsLeft();
+		expect(sandbox.leftInTemp()).toEqual([]);
+	});
+
+	it.each(["SIGTERM", "SIGKILL"] as const)("by %s", async (signal) => {
+		const pi = await open();
+		await record(pi);
+		pi.noteGuardians();
+		const [ffmpeg] = recorders();
+		killQuietly(pi.pid, signal);
+		await pi.closed;
+		await until(
+			"ffmpeg and its file are gone",
+			() => !isRunning(ffmpeg?.pid ?? 0) && sandbox.leftInTemp().length === 0,
+		);
+	});
+});
+
+describe("agy as the interpreter and the transcriber", () => {
+	const ANSWERS = {
+		turns: [
+			{ match: "raw transcript", steps: [{ kind: "text", text: "Open src/workers/outbox.ts." }] },
+			{ match: "Listen to the sound file", steps: [{ kind: "text", text: "heard by agy" }] },
+			{ steps: [{ kind: "text", text: "{{prompt}}" }] },
+		],
+	};
+
+	it("turns what was said into what was meant, with the session and the editor before it", async () => {
+		const pi = await open({ voiceInterpret: true }, { scenario: ANSWERS });
+		server.answers = [spoken("open the out box file")];
+		await pi.enter("we talk about the outbox");
+		await pi.shows(/we talk about the outbox[\s\S]*we talk about the outbox/);
+		pi.type("Now: ");
+		await record(pi);
+		pi.type(KEY.f12);
+		await pi.shows("Now: Open src/workers/outbox.ts.");
+		expect(flat(pi.screen())).toContain('heard "open the out box file"');
+		const asked = sandbox.prompts().at(-1) ?? "";
+		expect(asked).toContain("we talk about the outbox");
+		expect(asked).toContain("Now:");
+		const argv = sandbox.runs().at(-1)?.argv ?? [];
+		expect(argv).not.toContain("--dangerously-skip-permissions");
+		await pi.quit();
+	});
+
+	it("falls back to what was said, with a note", async () => {
+		const broken = { turns: [{ match: "raw transcript", steps: [{ kind: "exit", code: 1 }] }] };
+		const pi = await open({ voiceInterpret: true }, { scenario: broken });
+		server.answers = [spoken("take it as it is")];
+		await record(pi);
+		pi.type(KEY.f12);
+		await pi.shows("take it as it is");
+		expect(flat(pi.screen())).toContain("taken as it is, for agy could not interpret it");
+		await nothingIsLeft();
+		await pi.quit();
+	});
+
+	it("listens itself where it is the transcriber", async () => {
+		const pi = await open({ voiceTranscriber: "agy" }, { scenario: ANSWERS });
+		await record(pi);
+		pi.type(KEY.f12);
+		await pi.shows("heard by agy");
+		expect(sandbox.prompts().at(-1)).toMatch(/sound file \/\S+\/voice-\w+\/recording\.ogg/);
+		await nothingIsLeft();
+		await pi.quit();
+	});
+});
+
+describe("a sound file", () => {
+	/** With a space in its name. */
+	const tone = () => sandbox.write("a tone.wav", "");
+
+	it("is transcribed in print mode, on stdout", async () => {
+		prepare();
+		server.answers = [spoken("words of a file")];
+		const path = makeTone(tone());
+		const pi = await printPi(sandbox, [`/agy voice ${path}`], { model: "antigravity/gemini-3.8-flash" });
+		expect(pi.stderr).toBe("");
+		expect(pi.stdout).toBe("words of a file\n");
+		expect(server.requests).toHaveLength(1);
+		await nothingIsLeft();
+	});
+
+	it("is transcribed over rpc, into the editor of the host", async () => {
+		prepare();
+		server.answers = [spoken("words of a file")];
+		const path = makeTone(tone());
+		const pi = new PiProcess(sandbox, ["--mode", "rpc"], { openInput: true });
+		pi.send({ id: "1", type: "prompt", message: `/agy voice ${path} --json` });
+		const entry = await pi.record("the answer", (record) => (record.type as string) === "entry_appended");
+		expect(JSON.stringify(entry)).toContain("words of a file");
+		expect(pi.stdout).toContain('"method":"set_editor_text"');
+		pi.send({ id: "2", type: "prompt", message: "/agy voice" });
+		await pi.record("the refusal", (record) => JSON.stringify(record).includes("Recording needs pi in a terminal"));
+		pi.endInput();
+		await pi.finished();
+		await nothingIsLeft();
+	});
+
+	it("goes to a program of this machine as WAV", async () => {
+		const program = join(import.meta.dirname, "..", "support", "voice-program.mjs");
+		prepare({ voiceTranscriber: "command", voiceCommand: [process.execPath, program, "{file}"] });
+		const path = makeTone(tone());
+		const pi = await printPi(sandbox, [`/agy voice ${path}`]);
+		expect(pi.stdout).toMatch(/^RIFF, \d+ bytes\n$/);
+		expect(pi.stderr).toBe("");
+	});
+
+	test.each([
+		["that is missing", "/nowhere/x.wav", /There is no sound file \/nowhere\/x\.wav/],
+		["that is none", "README", /holds no sound that ffmpeg can read/],
+	])("%s is refused", async (_what, name, message) => {
+		prepare();
+		const path = name === "README" ? sandbox.write("README", "no sound in here\n") : name;
+		const pi = await printPi(sandbox, [`/agy voice ${path}`]);
+		expect(pi.stdout).toMatch(message);
+		expect(server.requests).toHaveLength(0);
+		await nothingIsLeft();
+	});
+});
+
+function makeTone(path: string): string {
+	runFfmpeg(["-y", "-f", "lavfi", "-i", "sine=frequency=440:duration=2", path]);
+	return path;
+}
+
+describe("reading aloud", () => {
+	const program = join(import.meta.dirname, "..", "support", "voice-program.mjs");
+
+	it("speaks each answer where that is set, without its code", async () => {
+		const scenario = {
+			turns: [{ steps: [{ kind: "text", text: "Done.\n\n```js\nconsole.log(1)\n```\n\nAnything else?" }] }],
+		};
+		const append = () => [process.execPath, program, "--append", join(sandbox.path, "spoken.txt")];
+		const pi = await open(() => ({ voiceReadAloud: true, voiceSpeakCommand: append() }), { scenario });
+		await pi.enter("do it");
+		await until("the spoken answer", () => sandbox.read("spoken.txt").includes("Anything else?"));
+		expect(sandbox.read("spoken.txt")).not.toContain("console");
+		await pi.enter("/agy speak");
+		await until("it is spoken again", () => sandbox.read("spoken.txt").split("Anything else?").length === 3);
+		await pi.quit();
+	});
+
+	it("stops at once when asked to", async () => {
+		const pi = await open({ voiceSpeakCommand: [process.execPath, program, "--hang"] });
+		await pi.enter("/agy speak one two three");
+		await until("the speaking program", () => recorders().length > 0);
+		await pi.enter("/agy speak stop");
+		await until("its end", () => recorders().length === 0);
+		await pi.quit();
+	});
+});
