@@ -1,7 +1,7 @@
 /**
  * Two projects: `unit` mirrors src/ and is pure and fast; `integration` uses real threads, real processes and real pi.
- * Both run in forks, so that a child's or thread's end is a real one; the unit files share theirs, as a process for
- * each costs a third of their time. The JSON file is what CI counts from.
+ * Both run in forks, so that a child's or thread's end is a real one; the files of a project share them, because a process
+ * for each costs a third of their time, or has to load pi for each. The JSON file is what CI counts from.
  */
 import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
@@ -19,7 +19,7 @@ export default defineConfig({
 		pool: "forks",
 		// One more than the cores: most integration tests wait for processes.
 		maxWorkers: availableParallelism() + 1,
-		globalSetup: "tests/start/private-environment.ts",
+		globalSetup: ["tests/start/private-environment.ts", "tests/start/built-simulator.ts"],
 		reporters: ["default", ["json", { outputFile: ".ci/out/tests.json" }]],
 		projects: [
 			{
@@ -35,6 +35,7 @@ export default defineConfig({
 				extends: true,
 				test: {
 					name: "integration",
+					isolate: false,
 					include: ["tests/{integration,simulator,start}/**/*.test.ts"],
 					testTimeout: 180_000,
 					hookTimeout: 120_000,

@@ -1,6 +1,6 @@
 /**
- * One side of an audio case in a process of its own. Arguments: `lane` or `control`, `capture` or `hand-off`, milliseconds
- * of sound, `ogg` (default) or `wav`. The control reads the PCM on its main thread, takes the same levels there, and reads and encodes the file there.
+ * One side of an audio case in a process of its own. Arguments: `lane` or `control`, `capture` or `hand-off`,
+ * milliseconds of sound. The control reads the PCM on its main thread, takes the same levels there, and reads and encodes the file there.
  * Prints one line of JSON.
  */
 
@@ -22,7 +22,7 @@ export type AudioSideResult = {
 	/** Of the main thread alone, as a share of a core, while sound comes. */
 	readonly mainShare: number;
 	readonly levels: number;
-	/** The longest time for which main's event loop stood still, from the process's exit to the base64 as a string. */
+	/** The longest time for which main's event loop stood still, from the process's exit until main has the base64. */
 	readonly blockMs: number;
 	/** The CPU of the longest stretch without a turn of the loop: the same, less what other processes take. */
 	readonly blockCpuMs: number;
@@ -33,8 +33,8 @@ export type AudioSideResult = {
 const WARM_UP_MS = 2_000;
 const HEARTBEAT_MS = 1;
 
-const [side = "", work = "", ms = "0", form = "ogg"] = process.argv.slice(2);
-const container = form === "wav" ? "wav" : "ogg";
+const [side = "", work = "", ms = "0"] = process.argv.slice(2);
+const container = "ogg";
 const folder = mkdtempSync(join(tmpdir(), "pi-agy-bench-"));
 const path = join(folder, `recording.${container}`);
 const isLive = work === "capture";
@@ -66,13 +66,12 @@ async function measureLane(): Promise<AudioSideResult> {
 	while (audio.result === null) await delay(HEARTBEAT_MS);
 	const { encoded } = audio.result;
 	if (!encoded.ok) throw new Error(encoded.problem);
-	const text = Buffer.from(encoded.base64.buffer, encoded.base64.byteOffset, encoded.base64.length).toString("latin1");
 	await delay(HEARTBEAT_MS);
 	const block = stop();
 	await audio.over();
 	await lanes.close();
 	await registry.close();
-	return { mainShare, levels, ...block, base64Chars: text.length };
+	return { mainShare, levels, ...block, base64Chars: encoded.base64?.length ?? 0 };
 }
 
 async function measureControl(): Promise<AudioSideResult> {

@@ -26,8 +26,8 @@ export type CaptureResult = {
 				/** Milliseconds that are left without silence, as the container says. */
 				readonly durationMs: number;
 				readonly byteLength: number;
-				/** The whole file in base64, as ASCII bytes. */
-				readonly base64: Uint8Array;
+				/** The whole file in base64, as ASCII bytes; null for WAV, which only programs of this machine read, by its path. */
+				readonly base64: Uint8Array | null;
 		  }
 		/** The file is missing, torn or no such container. */
 		| { readonly ok: false; readonly problem: string };

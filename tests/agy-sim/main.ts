@@ -10,12 +10,18 @@ import { loadScenario } from "./scenario/load.ts";
 const SIMULATOR_MISTAKE_EXIT_CODE = 70;
 const REFUSED_EXIT_CODE = 2;
 
-delete process.env.NODE_COMPILE_CACHE; // the launcher's own; agy would not hand it to its children
-const simulation = await openSimulation(process.argv.slice(2)).catch((error: unknown) => {
-	process.stderr.write(`agy-sim: ${error instanceof Error ? error.message : error}\n`);
-	process.exit(SIMULATOR_MISTAKE_EXIT_CODE);
-});
-await runCommand(simulation, parseCommand(process.argv.slice(2), simulation.version, simulation.behaviour));
+// The launcher's own; agy would not hand them to its children.
+delete process.env.NODE_COMPILE_CACHE;
+delete process.env.AGY_SIM_PROGRAM;
+void main(process.argv.slice(2)); // not awaited here, because a CommonJS build of this cannot
+
+async function main(argv: readonly string[]): Promise<void> {
+	const simulation = await openSimulation(argv).catch((error: unknown) => {
+		process.stderr.write(`agy-sim: ${error instanceof Error ? error.message : error}\n`);
+		process.exit(SIMULATOR_MISTAKE_EXIT_CODE);
+	});
+	await runCommand(simulation, parseCommand(argv, simulation.version, simulation.behaviour));
+}
 
 async function openSimulation(argv: readonly string[]): Promise<Simulation> {
 	const settings = readSettings(process.env);

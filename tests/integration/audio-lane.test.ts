@@ -63,11 +63,13 @@ async function recorded(input: readonly string[], container: AudioContainer, how
 	return result;
 }
 
-/** Writes what arrived in base64 to a file and decodes that. */
+/** What arrived in base64, written to a file and decoded; a WAV stays where it is. */
 function samplesOf(result: CaptureResult): Int16Array {
 	if (!result.encoded.ok) throw new Error(result.encoded.problem);
+	const { base64 } = result.encoded;
+	if (base64 === null) return decodeToPcm(pathOf("wav"));
 	const path = join(sandbox.path, "arrived");
-	writeFileSync(path, Buffer.from(Buffer.from(result.encoded.base64).toString("latin1"), "base64"));
+	writeFileSync(path, Buffer.from(Buffer.from(base64).toString("latin1"), "base64"));
 	return decodeToPcm(path);
 }
 

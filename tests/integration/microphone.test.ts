@@ -1,7 +1,7 @@
 /** One microphone for all sessions of the process; real lane, real ffmpeg. */
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, test } from "vitest";
 import { loadConfig, type VoiceConfig } from "../../src/main/config.ts";
 import { type ListenOptions, Microphone } from "../../src/main/voice/microphone.ts";
 import { until } from "../support/condition.ts";
@@ -103,6 +103,32 @@ describe("one microphone", () => {
 		await (await microphone.listen(options())).discard();
 		expect(microphone.recorder).toBe("the input of voiceInput");
 	});
+});
+
+/** A recorder that says this and fails. */
+function failing(words: string): readonly string[] {
+	return ["/bin/sh", "-c", `echo "${words}" >&2; exit 1`];
+}
+
+test.each([
+	["a busy device", { recorder: failing("audio open error: Device or resource busy") }, /in use by another program/],
+	["no device", { recorder: failing("cannot find card '0'") }, /No microphone was found .*Connect one/],
+	["no permission", { recorder: failing("Permission denied") }, /may not use the microphone/],
+	["no recorder", { recorder: ["/nowhere/recorder"] }, /\/nowhere\/recorder was not found\. Check voiceRecorder/],
+	["no ffmpeg on PATH", { ffmpeg: null }, /ffmpeg was not found\. Install ffmpeg .*apt install ffmpeg/],
+	["no ffmpeg where it is set to be", { ffmpeg: "/nowhere/ffmpeg" }, /\/nowhere\/ffmpeg, which does not exist\./],
+	["an ffmpeg that is no program", { ffmpeg: import.meta.filename }, /which is not executable/],
+	[
+		"a source that ffmpeg does not know",
+		{ input: ["-f", "nonsense", "-i", "x"] },
+		/No microphone was found|Recording failed/,
+	],
+])("%s: one sentence and the remedy, and nothing is left", async (_what, voice, message) => {
+	await expect(microphone.listen(options(voice))).rejects.toMatchObject({
+		code: "recording-failed",
+		message: expect.stringMatching(message),
+	});
+	expect([ffmpegs(), folders()]).toEqual([[], []]);
 });
 
 it("a lane that crashes ends the recording and its ffmpeg, and the next one records", async () => {

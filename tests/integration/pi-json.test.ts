@@ -13,6 +13,7 @@ afterEach(() => sandbox.close());
 describe("pi --mode json", () => {
 	it("brings tokens before agy has finished, and the usage with the message", async () => {
 		sandbox = new Sandbox({ scenario: "gated" });
+		sandbox.seedModels();
 		const pi = jsonPi(sandbox, ["say the numbers"]);
 		await sandbox.reached("first");
 		await pi.record("the third word", () => streamedText(pi.records) === "one two three ");
@@ -35,6 +36,7 @@ describe("pi --mode json", () => {
 
 	it("lets other extensions see and replace what is sent, and see what comes back", async () => {
 		sandbox = new Sandbox();
+		sandbox.seedModels();
 		const hookFile = join(sandbox.path, "hooks.ndjson");
 		const pi = jsonPi(sandbox, ["replace me"], { extensions: [HOOK_RECORDER], env: { TEST_HOOK_FILE: hookFile } });
 		await pi.finished();
@@ -87,6 +89,7 @@ describe("pi --mode json", () => {
 				],
 			},
 		});
+		sandbox.seedModels();
 		sandbox.write("work/a.txt", "what pi reads");
 		const pi = jsonPi(sandbox, ["one", "several", "background"]);
 		expect((await pi.finished()).code).toBe(0);

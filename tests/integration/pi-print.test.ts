@@ -13,6 +13,7 @@ afterEach(() => sandbox.close());
 describe("pi -p", () => {
 	it("waits for the whole answer, which agy had begun before, prints it once and leaves at once", async () => {
 		sandbox = new Sandbox({ scenario: "gated" });
+		sandbox.seedModels();
 		const pi = new PiProcess(sandbox, ["-p", "say the numbers"]);
 		await sandbox.reached("first"); // three of the five words are out of agy
 		await pi.guardian();
@@ -68,6 +69,7 @@ describe("pi -p", () => {
 
 	it("ends an agy that does not leave when its input ends", async () => {
 		sandbox = new Sandbox({ scenario: "eof-hang" });
+		sandbox.seedModels();
 		const pi = await printPi(sandbox, ["hello"]);
 		expect(pi.exit).toEqual({ code: 0, signal: null });
 		expect(pi.stdout.trimEnd()).toBe("Back again.");

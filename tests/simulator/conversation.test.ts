@@ -173,6 +173,7 @@ describe("state folder", () => {
 		expect(agy.journal("start")[0]).toMatchObject({ pid: run.child.pid, argv: expect.arrayContaining(["--sandbox"]) });
 		expect(agy.journal("start")[0]?.env).toContain("SECRET_THING");
 		expect(agy.journal("start")[0]?.env).not.toContain("NODE_COMPILE_CACHE");
+		expect(agy.journal("start")[0]?.env).not.toContain("AGY_SIM_PROGRAM");
 		expect(agy.read("journal.ndjson")).not.toContain("hush");
 		expect(agy.journal("exit")[0]).toMatchObject({ code: 0 });
 	});

@@ -34,6 +34,7 @@ export class SimulatedAgy {
 			cwd: options.cwd ?? this.workspace,
 			env: {
 				PATH: process.env.PATH ?? "",
+				AGY_SIM_PROGRAM: process.env.AGY_SIM_PROGRAM ?? "",
 				AGY_SIM_HOME: this.home,
 				AGY_SIM_SCENARIO: this.#scenarioSetting(options.scenario ?? "echo"),
 				...(options.version === undefined ? {} : { AGY_SIM_VERSION: options.version }),

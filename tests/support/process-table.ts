@@ -1,5 +1,5 @@
 /** The processes of the machine as a test sees them: families, zombies, threads, environment. Reads /proc (Linux). */
-import { readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readSync } from "node:fs";
 import { until } from "./condition.ts";
 
 export type ProcessRow = {
@@ -9,12 +9,18 @@ export type ProcessRow = {
 	readonly command: string;
 };
 
-function allProcesses(): readonly ProcessRow[] {
-	return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? (readRow(Number(name)) ?? []) : []));
+/**
+ * What a file of /proc is read into. Shared, because Node reads a file that states no size into 64 KiB of its own, and a
+ * walk over the table, of which a test makes many, would take tens of megabytes.
+ */
+let page = Buffer.allocUnsafe(64 * 1024);
+
+function allPids(): readonly number[] {
+	return readdirSync("/proc").flatMap((name) => (/^\d+$/.test(name) ? Number(name) : []));
 }
 
 export function childrenOf(pid: number): readonly ProcessRow[] {
-	return allProcesses().filter((row) => row.parentPid === pid);
+	return allPids().flatMap((child) => (readStat(child)?.parentPid === pid ? (readRow(child) ?? []) : []));
 }
 
 export function zombiesOf(pid: number): readonly ProcessRow[] {
@@ -31,7 +37,7 @@ export async function untilReaped(pid: number): Promise<void> {
 
 /** Running and not a zombie. */
 export function isRunning(pid: number): boolean {
-	return readRow(pid)?.isZombie === false;
+	return readStat(pid)?.isZombie === false;
 }
 
 /** Threads of the process, worker threads and V8's own alike. */
@@ -42,7 +48,8 @@ export function threadCount(pid: number): number {
 /** Processes that were started with this variable in their environment. */
 export function processesWithVariable(name: string, value: string): readonly ProcessRow[] {
 	const wanted = `${name}=${value}\0`;
-	return allProcesses().filter((row) => !row.isZombie && `\0${read(row.pid, "environ")}`.includes(`\0${wanted}`));
+	const pids = allPids().filter((pid) => `\0${read(pid, "environ")}`.includes(`\0${wanted}`));
+	return pids.flatMap((pid) => readRow(pid) ?? []).filter((row) => !row.isZombie);
 }
 
 /** The small shell that watches over the processes of `pid`; its environment is empty, so it has to be known by its parent. */
@@ -61,17 +68,31 @@ export function killQuietly(pid: number, signal: NodeJS.Signals = "SIGKILL"): vo
 }
 
 function readRow(pid: number): ProcessRow | undefined {
+	const stat = readStat(pid);
+	return stat && { ...stat, command: read(pid, "cmdline").replaceAll("\0", " ").trimEnd() };
+}
+
+function readStat(pid: number): Omit<ProcessRow, "command"> | undefined {
 	const stat = read(pid, "stat");
 	const [state, parentPid] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
 	if (state === undefined || parentPid === undefined) return undefined;
-	const command = read(pid, "cmdline").replaceAll("\0", " ").trimEnd();
-	return { pid, parentPid: Number(parentPid), isZombie: state === "Z" || state === "X", command };
+	return { pid, parentPid: Number(parentPid), isZombie: state === "Z" || state === "X" };
 }
 
 function read(pid: number, file: string): string {
+	let descriptor: number | undefined;
 	try {
-		return readFileSync(`/proc/${pid}/${file}`, "latin1");
+		descriptor = openSync(`/proc/${pid}/${file}`, "r");
+		let length = 0;
+		for (;;) {
+			const count = readSync(descriptor, page, length, page.length - length, null);
+			if (count === 0) return page.toString("latin1", 0, length);
+			length += count;
+			if (length === page.length) page = Buffer.concat([page], 2 * length);
+		}
 	} catch {
 		return ""; // gone, or somebody else's
+	} finally {
+		if (descriptor !== undefined) closeSync(descriptor);
 	}
 }

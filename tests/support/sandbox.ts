@@ -74,6 +74,7 @@ export class Sandbox {
 			PI_OFFLINE: "1",
 			PI_CODING_AGENT_DIR: this.agentDir,
 			AGY_BIN: AGY_PATH,
+			AGY_SIM_PROGRAM: process.env.AGY_SIM_PROGRAM ?? "",
 			AGY_SIM_HOME: this.simHome,
 			AGY_GEMINI_DIR: this.simHome,
 			AGY_SIM_SCENARIO: this.scenarioSetting(options.scenario ?? "echo"),

@@ -72,7 +72,7 @@ async function transcribe(options: GeminiOptions, recorded: Recorded, signal: Ab
 				{
 					role: "user",
 					parts: [
-						{ inlineData: { mimeType: recorded.mimeType, data: recorded.base64 } },
+						{ inlineData: { mimeType: recorded.mimeType, data: inlineText(recorded) } },
 						{ text: `${INSTRUCTION}${hint}` },
 					],
 				},
@@ -225,4 +225,10 @@ function sayingOf(message: string): string {
 /** Without the SDK's error as its cause: its text and stack hold what the server said, which may be anything. */
 function failed(message: string, details: AgyError["details"] = {}): AgyError {
 	return new AgyError("transcription-failed", message, { details });
+}
+
+/** One copy, because the SDK takes a string. */
+function inlineText({ base64 }: Recorded): string {
+	if (base64 === null) throw new TypeError("Gemini is sent Ogg recordings only.");
+	return Buffer.from(base64.buffer, base64.byteOffset, base64.byteLength).toString("latin1");
 }

@@ -14,8 +14,8 @@ export type Recorded = {
 	readonly durationMs: number;
 	/** Absolute, mode 0600, deleted by its owner after the transcription. */
 	readonly path: string;
-	/** The whole file in base64. */
-	readonly base64: string;
+	/** The whole file in base64, as ASCII bytes; null for WAV. */
+	readonly base64: Uint8Array | null;
 };
 
 export type Transcriber = {

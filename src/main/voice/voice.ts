@@ -215,10 +215,7 @@ export class Voice {
 		const { listening, transcriber, typed, signal } = run;
 		const { mimeType, durationMs, base64 } = captured;
 		this.#enter("processing", "transcribing");
-		const transcript = await transcriber.transcribe(
-			{ mimeType, durationMs, path: listening.path, base64: toText(base64) },
-			signal,
-		);
+		const transcript = await transcriber.transcribe({ mimeType, durationMs, base64, path: listening.path }, signal);
 		const { interpret } = this.#parts;
 		if (interpret === null) return { transcript, text: transcript, note: "" };
 		this.#enter("processing", "interpreting");
@@ -301,11 +298,6 @@ function judge(
 
 function containerFor({ name }: Transcriber, voice: VoiceConfig): ListenOptions["container"] {
 	return name === "command" ? voice.commandFormat : "ogg";
-}
-
-/** One copy: the bytes are ASCII. */
-function toText(base64: Uint8Array): string {
-	return Buffer.from(base64.buffer, base64.byteOffset, base64.byteLength).toString("latin1");
 }
 
 async function untilAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -111,7 +111,8 @@ async function encodedFile(spec: CaptureSpec, exit: RunExit): Promise<CaptureRes
 		return { ok: false, problem: `${text}${exitSentence(exit)}` };
 	}
 	const { file } = read;
-	return { ok: true, mimeType, durationMs: checked.durationMs, byteLength: file.length, base64: toBase64(file) };
+	const base64 = spec.container === "ogg" ? toBase64(file) : null;
+	return { ok: true, mimeType, durationMs: checked.durationMs, byteLength: file.length, base64 };
 }
 
 type Read = { readonly ok: true; readonly file: Buffer } | { readonly ok: false; readonly problem: string };

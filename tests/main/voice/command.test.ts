@@ -21,7 +21,7 @@ beforeEach(async () => {
 	// A name that a shell would take apart.
 	const path = folder.at("a $(touch hacked) recording.wav");
 	await writeFile(path, "RIFF sound");
-	recorded = { mimeType: "audio/wav", durationMs: 0, path, base64: "" };
+	recorded = { mimeType: "audio/wav", durationMs: 0, path, base64: null };
 });
 
 afterEach(async () => {

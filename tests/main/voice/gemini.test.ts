@@ -25,7 +25,7 @@ beforeEach(async () => {
 		path,
 		Uint8Array.from({ length: 5_000 }, (_byte, index) => (index * 7) % 256),
 	);
-	recorded = { mimeType: "audio/ogg", durationMs: 0, path, base64: await readFile(path, "base64") };
+	recorded = { mimeType: "audio/ogg", durationMs: 0, path, base64: Buffer.from(await readFile(path, "base64")) };
 });
 
 afterEach(() => server.close());
@@ -340,7 +340,7 @@ test("takes nothing from the environment, and says nothing on stdout and stderr"
 		import { geminiTranscriber } from ${JSON.stringify(join(root, "src/main/voice/gemini.ts"))};
 		import { withRules } from ${JSON.stringify(join(root, "src/main/voice/transcriber.ts"))};
 		const gemini = geminiTranscriber({ key: async () => ${JSON.stringify(KEY)}, baseUrl: ${JSON.stringify(server.url)} });
-		const recorded = { mimeType: "audio/ogg", durationMs: 0, path: "/x", base64: "AAAA" };
+		const recorded = { mimeType: "audio/ogg", durationMs: 0, path: "/x", base64: Buffer.from("AAAA") };
 		const limits = { timeLimitMs: 30000, retryWaitMs: 1, maxRetryWaitMs: 1 };
 		const text = await withRules(gemini, limits).transcribe(recorded, new AbortController().signal);
 		process.exit(text === "Hello" ? 0 : 9);`;

@@ -4,7 +4,7 @@ import { type Recorded, type Transcriber, withRules } from "../../../src/main/vo
 import { AgyError } from "../../../src/shared/errors.ts";
 import { within } from "../../support/condition.ts";
 
-const RECORDED: Recorded = { mimeType: "audio/wav", durationMs: 0, path: "/nowhere.wav", base64: "" };
+const RECORDED: Recorded = { mimeType: "audio/wav", durationMs: 0, path: "/nowhere.wav", base64: null };
 const LIMITS = { timeLimitMs: 30_000, retryWaitMs: 1, maxRetryWaitMs: 50 };
 
 /** One after the other; how often it was asked is counted. */

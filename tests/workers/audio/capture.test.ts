@@ -54,7 +54,7 @@ async function finish(path: string, container: "ogg" | "wav", exit: RunExit = DO
 }
 
 describe("a capture", () => {
-	test.each(["ogg", "wav"] as const)("reports levels, then the whole %s file in base64", async (container) => {
+	test.each(["ogg", "wav"] as const)("reports levels, then the checked %s file", async (container) => {
 		const path = folder.at(`sound.${container}`);
 		runFfmpeg([...toneInput(1, [[0, 1]]), "-ac", "1", "-c:a", container === "ogg" ? "libopus" : "pcm_s16le", path]);
 		const kept = await finish(path, container);
@@ -64,8 +64,9 @@ describe("a capture", () => {
 		if (!result.encoded.ok) throw new Error(result.encoded.problem);
 		const file = readFileSync(path);
 		const { base64, byteLength, mimeType, durationMs } = result.encoded;
-		expect(Buffer.from(Buffer.from(base64).toString("latin1"), "base64").equals(file)).toBe(true);
-		expect(base64.buffer.byteLength).toBe(base64.byteLength);
+		if (container === "wav") expect(base64).toBeNull();
+		else expect(Buffer.from(Buffer.from(base64 ?? []).toString("latin1"), "base64").equals(file)).toBe(true);
+		expect(base64?.buffer.byteLength).toBe(base64?.byteLength);
 		expect(byteLength).toBe(file.length);
 		expect(mimeType).toBe(`audio/${container}`);
 		expect(Math.abs(durationMs - 1_000)).toBeLessThan(25);
