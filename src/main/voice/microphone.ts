@@ -23,6 +23,9 @@ const ASK_MAX_BYTES = 256 * 1024;
 /** A recorder that brings no sound for this long will not: sound servers start within a second or two. */
 const FIRST_LEVEL_TIMEOUT_MS = 6_000;
 
+/** The session ends a recording that is too long; ffmpeg does it for one whose session cannot. */
+const GUARD_SECONDS = 5;
+
 export type MicrophoneOptions = {
 	readonly lanes: LanePool;
 	readonly registry: ProcessRegistry;
@@ -145,7 +148,7 @@ export class Microphone {
 		const path = join(folder, `recording.${container}`);
 		try {
 			await (await open(path, "wx", 0o600)).close(); // ffmpeg keeps the mode of a file that is there.
-			const { maxSeconds } = voice;
+			const maxSeconds = voice.maxSeconds + GUARD_SECONDS;
 			const capture = await Capture.start(
 				{
 					...{ ffmpeg, path, container, onLevel, env: voice.env, recorder: recorder.program },
