@@ -26,6 +26,9 @@ const FIRST_LEVEL_TIMEOUT_MS = 6_000;
 /** The session ends a recording that is too long; ffmpeg does it for one whose session cannot. */
 const GUARD_SECONDS = 5;
 
+/** Of a sound file. As WAV it is below what the lane reads. */
+export const MAX_FILE_SECONDS = 1_800;
+
 export type MicrophoneOptions = {
 	readonly lanes: LanePool;
 	readonly registry: ProcessRegistry;
@@ -100,7 +103,7 @@ export class Microphone {
 		const ffmpeg = await findFfmpeg(options);
 		// `file:` keeps a name from being taken for another protocol.
 		const input = ["-i", `file:${path}`];
-		return this.#start({ name: path, input, program: [], output: null }, ffmpeg, options);
+		return this.#start({ name: path, input, program: [], output: null }, ffmpeg, MAX_FILE_SECONDS, options);
 	}
 
 	/** Ends every capture. Their sessions have been told to before. */
@@ -126,7 +129,7 @@ export class Microphone {
 				heard.resolve("heard");
 				options.onLevel(level, capturedMs);
 			};
-			const listening = await this.#start(recorder, ffmpeg, { ...options, onLevel });
+			const listening = await this.#start(recorder, ffmpeg, voice.maxSeconds + GUARD_SECONDS, { ...options, onLevel });
 			const outcome = await firstOf(heard.promise, listening, signal);
 			if (outcome === "heard") {
 				this.#recorder = recorder.name;
@@ -142,13 +145,12 @@ export class Microphone {
 		throw toRecordingError(tried);
 	}
 
-	async #start(recorder: Recorder, ffmpeg: string, options: ListenOptions): Promise<Listening> {
+	async #start(recorder: Recorder, ffmpeg: string, maxSeconds: number, options: ListenOptions): Promise<Listening> {
 		const { voice, container, onLevel } = options;
 		const folder = await mkdtemp(join(this.#options.directory, "voice-"));
 		const path = join(folder, `recording.${container}`);
 		try {
 			await (await open(path, "wx", 0o600)).close(); // ffmpeg keeps the mode of a file that is there.
-			const maxSeconds = voice.maxSeconds + GUARD_SECONDS;
 			const capture = await Capture.start(
 				{
 					...{ ffmpeg, path, container, onLevel, env: voice.env, recorder: recorder.program },

@@ -11,7 +11,7 @@ import { AgyError, toError } from "../../shared/errors.ts";
 import type { LogLevel } from "../../shared/lane-control.ts";
 import type { VoiceConfig } from "../config.ts";
 import type { CaptureEnd } from "./capture.ts";
-import type { Listening, ListenOptions } from "./microphone.ts";
+import { type Listening, type ListenOptions, MAX_FILE_SECONDS } from "./microphone.ts";
 import { lastLine } from "./recorders.ts";
 import type { Transcriber } from "./transcriber.ts";
 import { renderFooter, type VoiceState } from "./voice-footer.ts";
@@ -113,7 +113,11 @@ export class Voice {
 		const listening = await read(file, { voice, searchPath, container, signal, onLevel: () => {} });
 		try {
 			const end = await untilAborted(listening.ended, signal);
-			return await this.#toText(judge(end, "file"), { listening, transcriber, typed: "", signal });
+			const result = await this.#toText(judge(end, "file"), { listening, transcriber, typed: "", signal });
+			const isCut = (end.result?.capturedMs ?? 0) >= MAX_FILE_SECONDS * 1_000;
+			return isCut
+				? { ...result, note: `only the first ${MAX_FILE_SECONDS / 60} minutes. ${result.note}`.trim() }
+				: result;
 		} finally {
 			await listening.discard();
 		}
