@@ -33,6 +33,7 @@ export class PiTerminal {
 	readonly #sandbox: Sandbox;
 	readonly #child: ChildProcessByStdio<Writable, Readable, null>;
 	#isClosed = false;
+	#lastDrawnMs = 0;
 
 	constructor(sandbox: Sandbox, options: TerminalOptions = {}) {
 		const { columns = 110, rows = 32, args = ["--no-session"] } = options;
@@ -46,7 +47,10 @@ export class PiTerminal {
 			stdio: ["pipe", "pipe", "ignore"],
 		});
 		this.#child.stdin.on("error", () => {}); // pi is gone: `closed` says so.
-		this.#child.stdout.on("data", (chunk: Buffer) => this.emulator.write(chunk));
+		this.#child.stdout.on("data", (chunk: Buffer) => {
+			this.#lastDrawnMs = performance.now();
+			this.emulator.write(chunk);
+		});
 		// What the emulator answers to pi's questions about the terminal.
 		this.emulator.onData((data) => this.#child.stdin.write(data));
 		this.closed = new Promise((resolve) =>
@@ -104,6 +108,15 @@ export class PiTerminal {
 		await until(
 			() => `${what} gone from the screen:\n${this.screen()}`,
 			() => !this.screen().includes(what),
+			DEADLINE_MS,
+		);
+	}
+
+	/** Waits until nothing has been drawn for a second. */
+	async settled(): Promise<void> {
+		await until(
+			() => `a quiet screen:\n${this.screen()}`,
+			() => performance.now() - this.#lastDrawnMs > 1_000,
 			DEADLINE_MS,
 		);
 	}

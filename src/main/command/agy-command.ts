@@ -13,7 +13,7 @@ import type { Answer, Completion, Subcommand } from "./subcommand.ts";
 
 const COMMAND = "agy";
 /** The kind of pi's entries that hold answers. They are shown and not sent to a model. */
-export const ANSWER_ENTRY = "pi-agy-answer";
+const ANSWER_ENTRY = "pi-agy-answer";
 
 type AnswerEntry = { readonly command: string; readonly text: string; readonly level: NonNullable<Answer["level"]> };
 

@@ -10,7 +10,7 @@ import { excerptOf } from "./excerpt.ts";
 import { cancelled, type Recorded, type Transcriber } from "./transcriber.ts";
 
 /** Google points this name at its current flash model; the names behind it are shut down after a year or two. */
-export const DEFAULT_GEMINI_MODEL = "gemini-flash-latest";
+const DEFAULT_GEMINI_MODEL = "gemini-flash-latest";
 const BASE_URL = "https://generativelanguage.googleapis.com";
 /** The one whose thinking settings and model names Google documents. */
 const API_VERSION = "v1beta";
