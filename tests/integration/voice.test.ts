@@ -367,51 +367,36 @@ describe("a sound file", () => {
 	/** With a space in its name. */
 	const tone = () => sandbox.write("a tone.wav", "");
 
-	it("is transcribed in print mode, on stdout", async () => {
-		prepare();
-		server.answers = [spoken("words of a file")];
-		const path = makeTone(tone());
-		const pi = await printPi(sandbox, [`/agy voice ${path}`], { model: "antigravity/gemini-3.8-flash" });
-		expect(pi.stderr).toBe("");
-		expect(pi.stdout).toBe("words of a file\n");
-		expect(server.requests).toHaveLength(1);
-		await nothingIsLeft();
-	});
-
-	it("is transcribed over rpc, into the editor of the host", async () => {
-		prepare();
-		server.answers = [spoken("words of a file")];
-		const path = makeTone(tone());
-		const pi = new PiProcess(sandbox, ["--mode", "rpc"], { openInput: true });
-		pi.send({ id: "1", type: "prompt", message: `/agy voice ${path} --json` });
-		const entry = await pi.record("the answer", (record) => (record.type as string) === "entry_appended");
-		expect(JSON.stringify(entry)).toContain("words of a file");
-		expect(pi.stdout).toContain('"method":"set_editor_text"');
-		pi.send({ id: "2", type: "prompt", message: "/agy voice" });
-		await pi.record("the refusal", (record) => JSON.stringify(record).includes("Recording needs pi in a terminal"));
-		pi.endInput();
-		await pi.finished();
-		await nothingIsLeft();
-	});
-
-	it("goes to a program of this machine as WAV", async () => {
+	it("goes to a program of this machine as WAV, and in print mode its words to stdout", async () => {
 		const program = join(import.meta.dirname, "..", "support", "voice-program.mjs");
 		prepare({ voiceTranscriber: "command", voiceCommand: [process.execPath, program, "{file}"] });
 		const path = makeTone(tone());
 		const pi = await printPi(sandbox, [`/agy voice ${path}`]);
 		expect(pi.stdout).toMatch(/^RIFF, \d+ bytes\n$/);
 		expect(pi.stderr).toBe("");
+		await nothingIsLeft();
 	});
 
-	test.each([
-		["that is missing", "/nowhere/x.wav", /There is no sound file \/nowhere\/x\.wav/],
-		["that is none", "README", /holds no sound that ffmpeg can read/],
-	])("%s is refused", async (_what, name, message) => {
+	it("over rpc its words go into the editor of the host; what is no sound file is refused", async () => {
 		prepare();
-		const path = name === "README" ? sandbox.write("README", "no sound in here\n") : name;
-		const pi = await printPi(sandbox, [`/agy voice ${path}`]);
-		expect(pi.stdout).toMatch(message);
-		expect(server.requests).toHaveLength(0);
+		server.answers = [spoken("words of a file")];
+		const pi = new PiProcess(sandbox, ["--mode", "rpc"], { openInput: true });
+		const answered = async (id: string, message: string) => {
+			pi.send({ id, type: "prompt", message });
+			const isEntry = (record: { readonly type: string }) => record.type === "entry_appended";
+			const from = pi.records.length;
+			return JSON.stringify(await pi.record(`the answer to ${message}`, isEntry, from));
+		};
+		expect(await answered("1", `/agy voice ${makeTone(tone())} --json`)).toContain("words of a file");
+		expect(pi.stdout).toContain('"method":"set_editor_text"');
+		expect(server.requests).toHaveLength(1);
+		expect(await answered("2", "/agy voice")).toContain("Recording needs pi in a terminal");
+		expect(await answered("3", "/agy voice /nowhere/x.wav")).toContain("There is no sound file /nowhere/x.wav");
+		const text = sandbox.write("README", "no sound in here\n");
+		expect(await answered("4", `/agy voice ${text}`)).toContain("holds no sound that ffmpeg can read");
+		expect(server.requests).toHaveLength(1);
+		pi.endInput();
+		await pi.finished();
 		await nothingIsLeft();
 	});
 });
