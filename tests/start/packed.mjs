@@ -1,10 +1,12 @@
 // Starts what users get: packs the package, installs the tarball under a node_modules of its own, and lets the real pi
-// run one headless turn from there on the simulator. This is where a worker that is not compiled, a file that is not
-// packed or a dependency that is only a dev one shows. Prints one line a check; the last line counts them.
+// run one headless turn from there on the simulator, and turn a sound file into words. This is where a worker that is not
+// compiled, a file that is not packed or a dependency that is only a dev one shows. Prints one line a check; the last
+// line counts them.
 
 import "./require-node.mjs";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ensureInstalled } from "./install.mjs";
@@ -51,7 +53,12 @@ function testPackage(folder) {
 
 	const installed = install(folder, tarball);
 	check("npm installs it with its dependencies", !existsSync(installed) && `${installed} is not there`);
-	runTurn(folder, installed);
+	const { env, folders } = isolatedEnv(join(folder, "pi-home"), projectEnv(process.env));
+	for (const path of folders) mkdirSync(path, { recursive: true });
+	const ask = (/** @type {string} */ prompt, /** @type {NodeJS.ProcessEnv} */ more = {}) =>
+		runPi(join(folder, "host"), installed, { ...env, ...more }, prompt);
+	checkTurn(ask("say hello"));
+	checkVoice(folder, ask);
 }
 
 /** @param {string} source */
@@ -80,24 +87,57 @@ function install(folder, tarball) {
 }
 
 /**
- * @param {string} folder
+ * One headless pi with the installed package.
+ * @param {string} cwd
  * @param {string} installed
+ * @param {NodeJS.ProcessEnv} env
+ * @param {string} prompt
  */
-function runTurn(folder, installed) {
-	const { env, folders } = isolatedEnv(join(folder, "pi-home"), projectEnv(process.env));
-	for (const path of folders) mkdirSync(path, { recursive: true });
-	const args = ["-ne", "-e", installed, "-p", "--no-session", ...OUR_MODEL, "say hello"];
-	const turn = spawnSync(projectNode(), [programPath("@earendil-works/pi-coding-agent", "pi"), ...args], {
-		cwd: join(folder, "host"),
+function runPi(cwd, installed, env, prompt) {
+	const args = ["-ne", "-e", installed, "-p", "--no-session", ...OUR_MODEL, prompt];
+	return spawnSync(projectNode(), [programPath("@earendil-works/pi-coding-agent", "pi"), ...args], {
+		cwd,
 		env,
 		stdio: ["ignore", "pipe", "pipe"],
 		encoding: "utf8",
 		timeout: TURN_TIMEOUT_MS,
 		killSignal: "SIGKILL",
 	});
-	const seen = `\nstdout: ${turn.stdout.trim()}\nstderr: ${turn.stderr.trim()}`;
+}
+
+/** @param {ReturnType<typeof runPi>} turn */
+function checkTurn(turn) {
+	const seen = seenOf(turn);
 	check("pi ends its turn with exit code 0", turn.status !== 0 && `it ended with ${turn.status ?? turn.signal}${seen}`);
 	check("pi prints the simulator's answer", !/hello/i.test(turn.stdout) && `no hello in what it printed${seen}`);
+}
+
+/**
+ * A sound file through the compiled audio lane, with the system's ffmpeg or that of the dev dependency.
+ * @param {string} folder
+ * @param {(prompt: string, env: NodeJS.ProcessEnv) => ReturnType<typeof runPi>} ask
+ */
+function checkVoice(folder, ask) {
+	const ffmpeg = ffmpegPath();
+	const tone = join(folder, "tone.wav");
+	command(ffmpeg, ["-loglevel", "error", "-f", "lavfi", "-i", "sine=frequency=440:duration=1", tone], folder);
+	const voice = ask(`/agy voice ${tone}`, {
+		AGY_VOICE_FFMPEG: ffmpeg,
+		AGY_VOICE_TRANSCRIBER: "command",
+		AGY_VOICE_COMMAND: "wc -c {file}",
+	});
+	const isHeard = /^\d{4,} \S+recording\.wav$/m.test(voice.stdout);
+	check("a sound file is transcribed", !isHeard && `no words in what it printed${seenOf(voice)}`);
+}
+
+function ffmpegPath() {
+	const onPath = (process.env.PATH ?? "").split(":").map((directory) => join(directory, "ffmpeg"));
+	return onPath.find((path) => existsSync(path)) ?? createRequire(import.meta.url)("@ffmpeg-installer/ffmpeg").path;
+}
+
+/** @param {ReturnType<typeof runPi>} pi */
+function seenOf(pi) {
+	return `\nstdout: ${pi.stdout.trim()}\nstderr: ${pi.stderr.trim()}`;
 }
 
 /**
