@@ -134,11 +134,12 @@ export default function antigravity(pi: ExtensionAPI): void {
 		hub: () => share.get(),
 		catalog: () => catalog,
 		context: () => context,
+		log: (level, text) => share.peek()?.log.write(level, text),
 	});
 	const key = config.voice.key as KeyId; // Checked by config.ts.
 	pi.registerShortcut(key, {
 		description: "Voice: start or end a recording",
-		handler: () => voice.voice.toggle(),
+		handler: () => voice.toggle(),
 	});
 	registerAgyCommand(pi, voiceCommands(voice, keyName(key), ended.signal), (level, text) =>
 		share.get().log.write(level, text),

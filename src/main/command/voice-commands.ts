@@ -51,7 +51,7 @@ function toggle(voice: SessionVoice) {
 			data: { error: "no terminal" },
 			level: "warning" as const,
 		};
-	voice.voice.toggle();
+	voice.toggle();
 	return { text: "", data: { state: voice.voice.state } };
 }
 

@@ -1,7 +1,7 @@
 /** What somebody else's text says, as a part of a sentence of ours: without credentials, on one line, short. */
 
-import { stripVTControlCharacters } from "node:util";
 import { redact } from "../redact.ts";
+import { toPlainText } from "./plain-text.ts";
 
 /** Two lines of a terminal: enough for the reason, too short for a page of HTML. */
 const EXCERPT_CHARS = 200;
@@ -20,5 +20,5 @@ export function endOf(text: string): string {
 
 /** Redacted while its lines are whole: a rule may reach to the end of one. */
 function toLine(text: string): string {
-	return redact(stripVTControlCharacters(text)).replaceAll(/\s+/g, " ").trim();
+	return redact(toPlainText(text)).replaceAll(/\s+/g, " ").trim();
 }

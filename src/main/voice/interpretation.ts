@@ -3,6 +3,8 @@
  * project and the session, and answers with the request alone. Pure but for the question.
  */
 
+import { toPlainText } from "./plain-text.ts";
+
 /** The end of the session that agy is shown: a few exchanges. */
 const CONTEXT_CHARS = 6_000;
 
@@ -35,7 +37,7 @@ export function interpretationPrompt({ transcript, typed, context }: Spoken): st
 
 /** Models like to put an answer into quotes or a fence all the same. */
 export function toRequest(answer: string): string {
-	const text = answer.trim();
+	const text = toPlainText(answer).trim();
 	const fenced = /^```\w*\n([\s\S]*?)\n```$/.exec(text)?.[1];
 	const quoted = /^(["'„“«])([^"„“”«»]*)(["'“”»])$/.exec(fenced ?? text)?.[2];
 	return (quoted ?? fenced ?? text).trim();

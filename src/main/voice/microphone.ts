@@ -15,6 +15,7 @@ import { runCommand } from "../processes/run.ts";
 import { findProgram, problemOf } from "../programs.ts";
 import { Capture, type CaptureEnd } from "./capture.ts";
 import { captureArguments } from "./ffmpeg-arguments.ts";
+import { toPlainText } from "./plain-text.ts";
 import { FFMPEG_HINT, findRecorders, lastLine, type Recorder, toRecordingError } from "./recorders.ts";
 
 /** ffmpeg lists its devices at once; a first start from a cold disk takes longer. */
@@ -99,7 +100,7 @@ export class Microphone {
 	async read(file: string, options: ListenOptions): Promise<Listening> {
 		const path = resolve(file);
 		const found = await stat(path).catch(() => null); // Missing, or a folder on the way is closed: it cannot be read.
-		if (!found?.isFile()) throw new AgyError("recording-failed", `There is no sound file ${path}.`);
+		if (!found?.isFile()) throw new AgyError("recording-failed", `There is no sound file ${toPlainText(path)}.`);
 		const ffmpeg = await findFfmpeg(options);
 		// `file:` keeps a name from being taken for another protocol.
 		const input = ["-i", `file:${path}`];

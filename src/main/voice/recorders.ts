@@ -4,6 +4,7 @@ import { AgyError } from "../../shared/errors.ts";
 import type { VoiceConfig } from "../config.ts";
 import type { CommandResult } from "../processes/run.ts";
 import { redact } from "../redact.ts";
+import { toPlainText } from "./plain-text.ts";
 
 export type Recorder = {
 	/** As doctor and messages name it. */
@@ -129,7 +130,7 @@ export function toRecordingError(tried: readonly { readonly name: string; readon
 }
 
 export function lastLine(stderr: string): string {
-	return redact(stderr.trim().split("\n").at(-1)?.trim() ?? "").slice(0, 200);
+	return redact(toPlainText(stderr).trim().split("\n").at(-1)?.trim() ?? "").slice(0, 200);
 }
 
 function failed(message: string): AgyError {

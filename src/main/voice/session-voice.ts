@@ -11,6 +11,7 @@ import {
 } from "@earendil-works/pi-coding-agent";
 import { matchesKey } from "@earendil-works/pi-tui";
 import { AgyError, toError } from "../../shared/errors.ts";
+import type { LogLevel } from "../../shared/lane-control.ts";
 import type { Config } from "../config.ts";
 import { renderTranscript } from "../digest.ts";
 import type { Engine } from "../engines/engine.ts";
@@ -36,6 +37,7 @@ export type SessionVoiceOptions = {
 	readonly providerId: string;
 	readonly hub: () => Hub;
 	readonly catalog: () => Catalog;
+	readonly log: (level: LogLevel, text: string) => void;
 	/** pi's latest context of this session; null before it has begun. */
 	readonly context: () => ExtensionContext | null;
 };
@@ -49,7 +51,7 @@ export class SessionVoice {
 	constructor(pi: ExtensionAPI, options: SessionVoiceOptions) {
 		this.#pi = pi;
 		this.#options = options;
-		const { config, hub } = options;
+		const { config, hub, log } = options;
 		this.voice = new Voice({
 			voice: config.voice,
 			searchPath: config.searchPath,
@@ -60,9 +62,9 @@ export class SessionVoice {
 			interpret: config.voice.interpret ? (...spoken) => this.#interpret(...spoken) : null,
 			chime: (which, { output, ffmpeg }) => {
 				const { env } = config.voice;
-				if (output !== null) void playChime({ which, ffmpeg, output, env }, hub().registry, this.#log);
+				if (output !== null) void playChime({ which, ffmpeg, output, env }, hub().registry, log);
 			},
-			log: (level, text) => this.#log(level, text),
+			log,
 		});
 	}
 
@@ -86,6 +88,12 @@ export class SessionVoice {
 		await this.#speakerOf().speak(text);
 	}
 
+	/** The key: what is being spoken would be recorded too, and ends. */
+	toggle(): void {
+		this.silence();
+		this.voice.toggle();
+	}
+
 	/** False when nothing was being spoken. */
 	silence(): boolean {
 		const wasSpeaking = this.#speaker?.isSpeaking ?? false;
@@ -95,9 +103,10 @@ export class SessionVoice {
 
 	/** The end of an agent's run: its answer is read aloud where that is set. */
 	answered(markdown: string): void {
+		if (this.voice.state !== "idle") return; // It would be recorded.
 		if (!this.#options.config.voice.readAloud || markdown.trim() === "" || toSpeech(markdown) === "") return;
 		this.speak(markdown).catch((error: unknown) => {
-			this.#log("warn", toError(error).message);
+			this.#options.log("warn", toError(error).message);
 			this.#options.context()?.ui.notify(`Voice: ${toError(error).message}`, "warning");
 		});
 	}
@@ -106,8 +115,6 @@ export class SessionVoice {
 	async close(): Promise<void> {
 		await Promise.all([this.voice.close(), this.#speaker?.close()]);
 	}
-
-	#log = (level: "info" | "warn" | "error" | "debug", text: string): void => this.#options.hub().log.write(level, text);
 
 	#screen(): VoiceScreen | null {
 		const context = this.#options.context();

@@ -4,10 +4,10 @@
  */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { stripVTControlCharacters } from "node:util";
 import { AgyError, toError } from "../../shared/errors.ts";
 import { redact } from "../redact.ts";
 import { excerptOf } from "./excerpt.ts";
+import { toPlainText } from "./plain-text.ts";
 
 export type Recorded = {
 	readonly mimeType: "audio/ogg" | "audio/wav";
@@ -97,7 +97,7 @@ function retryWaitMs(error: unknown, limits: TranscriptionLimits): number | null
 
 /** It goes into an editor: no control sequences. */
 function toText(answer: string): string {
-	const text = stripVTControlCharacters(answer).trim();
+	const text = toPlainText(answer).trim();
 	if (text !== "") return text;
 	throw new AgyError(
 		"transcription-failed",

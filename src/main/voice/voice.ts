@@ -25,6 +25,8 @@ const SILENCE_DB = -50;
 /** Often enough for a bar that moves; each one has pi draw its screen. */
 const FOOTER_INTERVAL_MS = 200;
 const LEVELS_KEPT = 16;
+/** What a resampler may still hold when its input is cut. */
+const RESAMPLER_MS = 100;
 
 export type VoiceScreen = {
 	/** Undefined takes the line away. */
@@ -113,8 +115,11 @@ export class Voice {
 		const listening = await read(file, { voice, searchPath, container, signal, onLevel: () => {} });
 		try {
 			const end = await untilAborted(listening.ended, signal);
-			const result = await this.#toText(judge(end, "file"), { listening, transcriber, typed: "", signal });
-			const isCut = (end.result?.capturedMs ?? 0) >= MAX_FILE_SECONDS * 1_000;
+			const result = await this.#toText(judge(end, "file"), {
+				...{ listening, transcriber, typed: "", signal },
+				onStep: () => {}, // A recording that runs meanwhile has the footer.
+			});
+			const isCut = (end.result?.capturedMs ?? 0) >= MAX_FILE_SECONDS * 1_000 - RESAMPLER_MS;
 			return isCut
 				? { ...result, note: `only the first ${MAX_FILE_SECONDS / 60} minutes. ${result.note}`.trim() }
 				: result;
@@ -197,7 +202,10 @@ export class Voice {
 					"info",
 				);
 			const typed = screen.editorText();
-			const result = await this.#toText(judge(end, "microphone"), { listening, transcriber, typed, signal });
+			const result = await this.#toText(judge(end, "microphone"), {
+				...{ listening, transcriber, typed, signal },
+				onStep: (step) => this.#enter("processing", step),
+			});
 			if (result.note !== "") screen.notify(`Voice: ${result.note}`, "warning");
 			else if (result.transcript !== result.text) screen.notify(`Voice: heard "${result.transcript}"`, "info");
 			this.deliver(result, screen);
@@ -214,15 +222,16 @@ export class Voice {
 			readonly transcriber: Transcriber;
 			readonly typed: string;
 			readonly signal: AbortSignal;
+			readonly onStep: (step: string) => void;
 		},
 	): Promise<VoiceResult> {
-		const { listening, transcriber, typed, signal } = run;
+		const { listening, transcriber, typed, signal, onStep } = run;
 		const { mimeType, durationMs, base64 } = captured;
-		this.#enter("processing", "transcribing");
+		onStep("transcribing");
 		const transcript = await transcriber.transcribe({ mimeType, durationMs, base64, path: listening.path }, signal);
 		const { interpret } = this.#parts;
 		if (interpret === null) return { transcript, text: transcript, note: "" };
-		this.#enter("processing", "interpreting");
+		onStep("interpreting");
 		try {
 			const text = await interpret(transcript, typed, signal);
 			return { transcript, text: text === "" ? transcript : text, note: "" };
@@ -287,7 +296,7 @@ function judge(
 	if (isFile && capturedMs === 0)
 		throw failed(`The file holds no sound that ffmpeg can read: ${lastLine(stderr) || "it is empty"}.`);
 	if (capturedMs < MIN_CAPTURE_MS)
-		throw failed(`The ${isFile ? "file" : "recording"} is too short (${capturedMs} ms). Nothing was sent.`);
+		throw failed(`The ${isFile ? "file" : "recording"} is too short (${Math.round(capturedMs)} ms). Nothing was sent.`);
 	if (loudestDb < SILENCE_DB)
 		throw failed(
 			`Nothing was heard (the loudest was ${Math.round(loudestDb)} dB). ${isFile ? "Nothing was sent." : "Check that the right microphone is chosen and not muted. Nothing was sent."}`,
