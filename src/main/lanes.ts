@@ -344,13 +344,14 @@ export class Lane {
 	}
 }
 
+const READER_CRASHED = [
+	"The worker thread that reads agy's output",
+	"The next prompt starts a new one and resumes the conversation.",
+] as const;
 /** Which thread it was, and what becomes of it. */
 const CRASHED: Readonly<Record<LaneKind, readonly [string, string]>> = {
-	decode: [
-		"The worker thread that reads agy's output",
-		"The next prompt starts a new one and resumes the conversation.",
-	],
-	poll: ["The worker thread that reads agy's output", "The next prompt starts a new one and resumes the conversation."],
+	decode: READER_CRASHED,
+	poll: READER_CRASHED,
 	audio: ["The worker thread that listens to the recorder", "Record again: that starts a new one."],
 };
 

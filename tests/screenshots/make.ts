@@ -24,6 +24,13 @@ type Shot = {
 	readonly act: (pi: PiTerminal, server: GeminiServer) => Promise<unknown>;
 };
 
+const VOICE: Pick<Shot, "settings" | "options"> = {
+	settings: (voiceGeminiUrl) => ({
+		...{ voiceGeminiUrl, voiceFfmpeg: ffmpegPath(), voiceInput: SPEAKING, voiceSounds: false },
+	}),
+	options: { env: { GEMINI_API_KEY: "key-of-nobody" } },
+};
+
 const SHOTS: readonly Shot[] = [
 	{
 		name: "cards",
@@ -39,10 +46,7 @@ const SHOTS: readonly Shot[] = [
 	{
 		name: "voice",
 		title: "A recording: level and time in the footer",
-		settings: (voiceGeminiUrl) => ({
-			...{ voiceGeminiUrl, voiceFfmpeg: ffmpegPath(), voiceInput: SPEAKING, voiceSounds: false },
-		}),
-		options: { env: { GEMINI_API_KEY: "key-of-nobody" } },
+		...VOICE,
 		act: async (pi, server) => {
 			server.answers = [spoken("add a test for the tick of the outbox")];
 			pi.type("Please ");
@@ -53,10 +57,7 @@ const SHOTS: readonly Shot[] = [
 	{
 		name: "voice-words",
 		title: "The words in the editor, behind what was typed",
-		settings: (voiceGeminiUrl) => ({
-			...{ voiceGeminiUrl, voiceFfmpeg: ffmpegPath(), voiceInput: SPEAKING, voiceSounds: false },
-		}),
-		options: { env: { GEMINI_API_KEY: "key-of-nobody" } },
+		...VOICE,
 		act: async (pi, server) => {
 			server.answers = [spoken("add a test for the tick of the outbox")];
 			pi.type("Please ");

@@ -8,28 +8,26 @@
  */
 
 import type { Model } from "@earendil-works/pi-ai";
-import {
-	type AgentToolResult,
-	type AgentToolUpdateCallback,
-	buildSessionContext,
-	convertToLlm,
-	type ExtensionAPI,
-	type ExtensionContext,
-	type ToolDefinition,
+import type {
+	AgentToolResult,
+	AgentToolUpdateCallback,
+	ExtensionAPI,
+	ExtensionContext,
+	ToolDefinition,
 } from "@earendil-works/pi-coding-agent";
 import { AgyError } from "../../shared/errors.ts";
 import type { Config } from "../config.ts";
-import { renderTranscript } from "../digest.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Hub } from "../hub.ts";
 import type { Catalog } from "../models.ts";
 import { runCommand } from "../processes/run.ts";
+import { transcriptOf } from "../session-transcript.ts";
 import { type AskArguments, AskParameters, checkArguments, requireFlags } from "./ask-arguments.ts";
 import { renderAskCall, renderAskResult } from "./ask-card.ts";
 import { type AskDetails, type AskOutcome, isFailed, progressLine, toTexts } from "./ask-report.ts";
 import { ChangedFiles, GIT_MAX_BYTES, GIT_TIMEOUT_MS, type Git } from "./changed-files.ts";
 import { type ChosenModel, chooseModel } from "./delegate-model.ts";
-import { type DelegationEnd, delegate, type HoldBridges, type Order } from "./delegation.ts";
+import { type DelegationEnd, delegate, type HoldBridges, type Order, unseenModel } from "./delegation.ts";
 import { DelegationRecord } from "./delegation-record.ts";
 import { parseJsonAnswer } from "./json-answer.ts";
 
@@ -222,11 +220,7 @@ export class AskTool {
 		const found = catalog()
 			.toPiModels(config.prices)
 			.find((model) => model.id === id);
-		const cost = found?.cost ?? { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
-		return {
-			...{ id, name: id, api: "agy", provider: providerId, baseUrl: "", reasoning: false, input: ["text"], cost },
-			...{ contextWindow: 0, maxTokens: 0 },
-		};
+		return unseenModel(id, providerId, found?.cost);
 	}
 
 	/** Looks only: takes no lock, and runs no program that the work tree's settings name. */
@@ -300,12 +294,6 @@ class Progress {
 			aborted: false,
 		};
 	}
-}
-
-/** What the session has said so far, as its model is told it. */
-function transcriptOf({ sessionManager }: Pick<ExtensionContext, "sessionManager">): string {
-	const { messages } = buildSessionContext(sessionManager.getEntries(), sessionManager.getLeafId());
-	return renderTranscript(convertToLlm(messages));
 }
 
 async function holdNothing(): Promise<() => Promise<void>> {

@@ -25,6 +25,8 @@ import type { TurnEnd } from "../turn-contract.ts";
 import { transcriptPathOf } from "../turn-starter.ts";
 import type { Verdict } from "../verdict.ts";
 
+const FREE: Model<string>["cost"] = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };
+
 export type HoldBridges = () => Promise<() => Promise<void>>;
 
 /** What is asked of agy, checked. */
@@ -247,6 +249,14 @@ function finish({ kind, summary, detail, stop, process }: Verdict, link: Link, h
 	if (process === "keep") hub.links.release(link);
 	else if (process === "drain") link.drain();
 	else void link.close();
+}
+
+/** What the message of a run is written for: nobody sees it, only its price matters. */
+export function unseenModel(id: string, provider: string, cost: Model<string>["cost"] = FREE): Model<string> {
+	return {
+		...{ id, name: id, api: "agy", provider, baseUrl: "", reasoning: false, input: ["text"], cost },
+		...{ contextWindow: 0, maxTokens: 0 },
+	};
 }
 
 /** Nobody shows the message: its events are dropped as they come. Resolves with all of it. */

@@ -9,6 +9,7 @@ import type { AudioContainer, Level } from "../../shared/audio.ts";
 import { AgyError, toError } from "../../shared/errors.ts";
 import type { LogLevel } from "../../shared/lane-control.ts";
 import type { VoiceConfig } from "../config.ts";
+import { settlesWithin } from "../deadline.ts";
 import type { LanePool } from "../lanes.ts";
 import type { ProcessRegistry } from "../processes/registry.ts";
 import { runCommand } from "../processes/run.ts";
@@ -125,14 +126,16 @@ export class Microphone {
 		const tried: { name: string; stderr: string }[] = [];
 		const isLast = ({ name }: Recorder) => name === this.#recorder;
 		for (const recorder of [...recorders.filter(isLast), ...recorders.filter((other) => !isLast(other))]) {
-			const heard = Promise.withResolvers<"heard">();
+			const heard = Promise.withResolvers<void>();
+			let isHeard = false;
 			const onLevel: ListenOptions["onLevel"] = (level, capturedMs) => {
-				heard.resolve("heard");
+				isHeard = true;
+				heard.resolve();
 				options.onLevel(level, capturedMs);
 			};
 			const listening = await this.#start(recorder, ffmpeg, voice.maxSeconds + GUARD_SECONDS, { ...options, onLevel });
-			const outcome = await firstOf(heard.promise, listening, signal);
-			if (outcome === "heard") {
+			await settlesWithin(Promise.race([heard.promise, listening.ended]), FIRST_LEVEL_TIMEOUT_MS, signal);
+			if (isHeard) {
 				this.#recorder = recorder.name;
 				return listening;
 			}
@@ -140,7 +143,7 @@ export class Microphone {
 			signal.throwIfAborted();
 			const { stderr, laneError } = await listening.ended;
 			if (laneError) throw laneError;
-			this.#options.log("info", `${recorder.name} does not record: ${lastLine(stderr) || outcome}`);
+			this.#options.log("info", `${recorder.name} does not record: ${lastLine(stderr) || "no sound came"}`);
 			tried.push({ name: recorder.name, stderr });
 		}
 		throw toRecordingError(tried);
@@ -192,25 +195,6 @@ async function findFfmpeg({ voice, searchPath }: Pick<ListenOptions, "voice" | "
 		"recording-failed",
 		`voiceFfmpeg is ${ffmpeg}, which ${problem === "missing" ? "does not exist" : problem}. ${FFMPEG_HINT}`,
 	);
-}
-
-async function firstOf(
-	heard: Promise<"heard">,
-	{ ended }: Listening,
-	signal: AbortSignal,
-): Promise<"heard" | "it ended" | "no sound came" | "cancelled"> {
-	const { promise: aborted, resolve: onAbort } = Promise.withResolvers<"cancelled">();
-	const { promise: late, resolve: onLate } = Promise.withResolvers<"no sound came">();
-	const timer = setTimeout(() => onLate("no sound came"), FIRST_LEVEL_TIMEOUT_MS);
-	const abort = () => onAbort("cancelled");
-	signal.addEventListener("abort", abort, { once: true });
-	if (signal.aborted) abort();
-	try {
-		return await Promise.race([heard, ended.then(() => "it ended" as const), late, aborted]);
-	} finally {
-		clearTimeout(timer);
-		signal.removeEventListener("abort", abort);
-	}
 }
 
 function toStartError(error: unknown, { program, name }: Recorder): AgyError {

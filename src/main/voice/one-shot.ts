@@ -3,14 +3,13 @@
  * It has neither the permissions flag nor the user's agent, and does not see pi's tools.
  */
 
-import type { Model } from "@earendil-works/pi-ai";
 import { AgyError } from "../../shared/errors.ts";
 import type { Config } from "../config.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Hub } from "../hub.ts";
 import type { Catalog } from "../models.ts";
 import { chooseModel } from "../tools/delegate-model.ts";
-import { delegate } from "../tools/delegation.ts";
+import { delegate, unseenModel } from "../tools/delegation.ts";
 
 /** Minutes. What is asked here takes agy seconds; its start and a slow network take the rest. */
 const TIMEOUT_MIN = 2;
@@ -43,7 +42,7 @@ export async function askOnce({ prompt, cwd, signal }: Question, parts: OneShotP
 		const binary = await hub.binaries.find(config, engine.requires);
 		const end = await delegate(
 			{
-				...{ prompt, cwd, slug: chosen.slug, model: toModel(chosen.id, providerId), mode: "default", files: [] },
+				...{ prompt, cwd, slug: chosen.slug, model: unseenModel(chosen.id, providerId), mode: "default", files: [] },
 				...{ conversationId: null, schema: null, timeoutMin: TIMEOUT_MIN, context: null },
 			},
 			{
@@ -62,12 +61,4 @@ export async function askOnce({ prompt, cwd, signal }: Question, parts: OneShotP
 	} finally {
 		giveBack();
 	}
-}
-
-/** What the message of the run is written for; nobody sees it. */
-function toModel(id: string, provider: string): Model<string> {
-	return {
-		...{ id, name: id, api: "agy", provider, baseUrl: "", reasoning: false, input: ["text"] },
-		...{ cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }, contextWindow: 0, maxTokens: 0 },
-	};
 }

@@ -3,20 +3,11 @@
  * speaker reads answers aloud. Nothing starts before a key is pressed or a command given.
  */
 
-import {
-	buildSessionContext,
-	convertToLlm,
-	type ExtensionAPI,
-	type ExtensionContext,
-} from "@earendil-works/pi-coding-agent";
+import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { matchesKey } from "@earendil-works/pi-tui";
 import { AgyError, toError } from "../../shared/errors.ts";
 import type { LogLevel } from "../../shared/lane-control.ts";
-import type { Config } from "../config.ts";
-import { renderTranscript } from "../digest.ts";
-import type { Engine } from "../engines/engine.ts";
-import type { Hub } from "../hub.ts";
-import type { Catalog } from "../models.ts";
+import { transcriptOf } from "../session-transcript.ts";
 import { agyTranscriber } from "./agy-transcriber.ts";
 import { playChime } from "./chimes.ts";
 import { commandTranscriber } from "./command.ts";
@@ -31,12 +22,7 @@ import { Voice, type VoiceResult, type VoiceScreen } from "./voice.ts";
 /** As pi names Google's API. */
 const GOOGLE_PROVIDER = "google";
 
-export type SessionVoiceOptions = {
-	readonly config: Config;
-	readonly engine: Engine;
-	readonly providerId: string;
-	readonly hub: () => Hub;
-	readonly catalog: () => Catalog;
+export type SessionVoiceOptions = OneShotParts & {
 	readonly log: (level: LogLevel, text: string) => void;
 	/** pi's latest context of this session; null before it has begun. */
 	readonly context: () => ExtensionContext | null;
@@ -138,7 +124,7 @@ export class SessionVoice {
 					);
 				return commandTranscriber({ command, language, env, registry: hub().registry });
 			case "agy":
-				return agyTranscriber(this.#oneShot(), language);
+				return agyTranscriber(this.#options, language);
 		}
 	}
 
@@ -151,12 +137,7 @@ export class SessionVoice {
 		const context = this.#options.context();
 		const prompt = interpretationPrompt({ transcript, typed, context: context ? transcriptOf(context) : "" });
 		const cwd = context?.cwd ?? process.cwd();
-		return toRequest(await askOnce({ prompt, cwd, signal }, this.#oneShot()));
-	}
-
-	#oneShot(): OneShotParts {
-		const { config, engine, providerId, hub, catalog } = this.#options;
-		return { config, engine, providerId, hub, catalog };
+		return toRequest(await askOnce({ prompt, cwd, signal }, this.#options));
 	}
 
 	#speakerOf(): Speaker {
@@ -190,10 +171,4 @@ function toScreen(pi: ExtensionAPI, context: ExtensionContext): VoiceScreen {
 				return { consume: true };
 			}),
 	};
-}
-
-/** What the session has said so far. */
-function transcriptOf({ sessionManager }: ExtensionContext): string {
-	const { messages } = buildSessionContext(sessionManager.getEntries(), sessionManager.getLeafId());
-	return renderTranscript(convertToLlm(messages));
 }
