@@ -8,24 +8,33 @@ import type { ExtensionAPI, ExtensionContext, Skill } from "@earendil-works/pi-c
 import type { KeyId } from "@earendil-works/pi-tui";
 import { AgyError } from "../shared/errors.ts";
 import { SHUTDOWN_TIMEOUT_MS } from "../shared/limits.ts";
+import { listAgents } from "./agent-list.ts";
+import type { Binary } from "./binary.ts";
 import { SessionBridge } from "./bridge/session-bridge.ts";
 import { registerStepTool, STEP_TOOL_NAME } from "./cards/step-tool.ts";
+import { agentCommand } from "./command/agent-command.ts";
 import { registerAgyCommand } from "./command/agy-command.ts";
+import { settingsCommands } from "./command/settings-commands.ts";
+import { toolsCommand } from "./command/tools-command.ts";
 import { voiceCommands } from "./command/voice-commands.ts";
-import { type Config, loadConfig } from "./config.ts";
+import type { Config } from "./config.ts";
 import { settlesWithin } from "./deadline.ts";
 import type { Engine } from "./engines/engine.ts";
 import { legacySqliteEngine } from "./engines/legacy-sqlite.ts";
 import { streamJsonEngine } from "./engines/stream-json.ts";
+import { askForEngine, tellOfMissingAgy } from "./first-start.ts";
 import { HubShare } from "./hub.ts";
 import { JsonStore } from "./json-store.ts";
 import { type Catalog, loadCatalog, ModelCache } from "./models.ts";
 import { requireNode } from "./node-version.ts";
 import { Provider } from "./provider.ts";
 import { SessionBindings } from "./sessions.ts";
+import { projectFileState } from "./settings/project-file.ts";
+import { Settings } from "./settings/settings.ts";
 import { Spill } from "./spill.ts";
 import { Steps } from "./steps.ts";
-import { ASK_TOOL_NAME, registerAskTool } from "./tools/ask-antigravity.ts";
+import { ASK_TOOL_NAME } from "./tools/ask-antigravity.ts";
+import { AskToolSwitch } from "./tools/ask-switch.ts";
 import { type Session, TurnStarter } from "./turn-starter.ts";
 import { lastAnswerText } from "./voice/answer-text.ts";
 import { SessionVoice } from "./voice/session-voice.ts";
@@ -40,7 +49,8 @@ const PROVIDER_ID = "antigravity";
 
 export default function antigravity(pi: ExtensionAPI): void {
 	requireNode(process.versions.node);
-	const config = loadConfig();
+	const settings = new Settings();
+	const { config } = settings;
 	const engine = ENGINES[config.engine];
 	const share = new HubShare(config);
 	const steps = new Steps();
@@ -55,7 +65,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 
 	let skills: readonly Skill[] = [];
 	const bridge = new SessionBridge({
-		mode: config.bridgeTools,
+		mode: () => config.bridgeTools,
 		tools: { all: () => pi.getAllTools(), active: () => pi.getActiveTools(), skills: () => skills },
 		own: new Set([STEP_TOOL_NAME, ASK_TOOL_NAME]),
 		shared: () => ({ server: share.get().bridgeServer, registration: share.get().bridges }),
@@ -81,9 +91,13 @@ export default function antigravity(pi: ExtensionAPI): void {
 	});
 	const provider = new Provider({ starter, log: (level, text) => share.peek()?.log.write(level, text) });
 
+	function findAgy(): Promise<Binary> {
+		return share.get().binaries.find(config, engine.requires);
+	}
+
 	async function refreshModels(signal: AbortSignal): Promise<Catalog> {
 		const hub = share.get();
-		const binary = await hub.binaries.find(config, engine.requires);
+		const binary = await findAgy();
 		const listed = await new ModelCache(modelStore, hub.registry).refresh(
 			binary,
 			config,
@@ -141,23 +155,37 @@ export default function antigravity(pi: ExtensionAPI): void {
 		description: "Voice: start or end a recording",
 		handler: () => voice.toggle(),
 	});
-	registerAgyCommand(pi, voiceCommands(voice, keyName(key), ended.signal), (level, text) =>
-		share.get().log.write(level, text),
-	);
-	const askTool = config.askTool
-		? registerAskTool(pi, {
-				config,
-				engine,
-				providerId: PROVIDER_ID,
-				hub: () => share.get(),
-				catalog: () => catalog,
-				holdBridges: () => share.get().suppression.hold(),
-			})
-		: null;
+	const commands = [
+		...settingsCommands({ settings, catalog: () => catalog }),
+		agentCommand(settings, async () => {
+			const { registry } = share.get();
+			return listAgents(await findAgy(), config, session.cwd, registry);
+		}),
+		toolsCommand(bridge, () => config.bridgeTools),
+		...voiceCommands(voice, keyName(key), ended.signal),
+	];
+	registerAgyCommand(pi, commands, (level, text) => share.get().log.write(level, text));
+	const askTool = new AskToolSwitch(pi, {
+		config,
+		engine,
+		providerId: PROVIDER_ID,
+		hub: () => share.get(),
+		catalog: () => catalog,
+		holdBridges: () => share.get().suppression.hold(),
+	});
+	settings.onChange((changed) => {
+		if (changed.has("askTool")) askTool.follow();
+		if (changed.has("prices")) registerProvider();
+	});
 
-	pi.on("session_start", (_event, ctx) => {
+	pi.on("session_start", ({ reason }, ctx) => {
 		session = toSession(pi, ctx);
 		context = ctx;
+		settings.useProject(ctx.cwd, projectFileState(ctx, config.dataDir));
+		if (ctx.mode === "tui") {
+			if (reason === "startup") void askForEngine(settings, ctx, ended.signal);
+			void tellOfMissingAgy(findAgy, ctx, ended.signal);
+		}
 		for (const problem of config.problems) {
 			session.notify(`pi-agy: ${problem}`, "warning");
 			share.get().log.write("warn", problem);
@@ -181,11 +209,11 @@ export default function antigravity(pi: ExtensionAPI): void {
 	});
 
 	async function close(sessionId: string): Promise<void> {
-		await Promise.all([provider.close(), askTool?.close(), voice.close()]);
+		await Promise.all([provider.close(), askTool.close(), voice.close()]);
 		context = null;
 		await bridge.close();
 		await share.peek()?.links.closeSession(sessionId);
-		await bindings.settled();
+		await Promise.all([bindings.settled(), settings.settled()]);
 		await spill.close();
 		await share.release();
 	}

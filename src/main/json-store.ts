@@ -1,13 +1,15 @@
 /**
  * One JSON file of ours under <pi agent dir>/pi-agy/: private (0600 in a 0700 directory), replaced atomically, safe
  * against other pi processes (a lock file with a proven owner) and against other versions (unknown keys are kept by
- * whoever spreads what it read). A damaged file is moved aside, never overwritten.
+ * whoever spreads what it read). A damaged file is never overwritten: it is moved aside, or, where a person wrote it,
+ * left as it is.
  */
 
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { AgyError } from "../shared/errors.ts";
 import type { JsonObject } from "../shared/events.ts";
 import { draftOf } from "./drafts.ts";
 import { lock, type Release } from "./file-lock.ts";
@@ -16,11 +18,14 @@ const STUCK_TIMEOUT_MS = 200;
 
 export class JsonStore {
 	readonly path: string;
+	readonly #onDamage: "move-aside" | "refuse";
 	#queue: Promise<unknown> = Promise.resolve();
 	#isStuck = false;
 
-	constructor(path: string) {
+	/** `refuse` has an update of a damaged file fail with `not-writable`. Default: move-aside. */
+	constructor(path: string, onDamage: "move-aside" | "refuse" = "move-aside") {
 		this.path = path;
+		this.#onDamage = onDamage;
 	}
 
 	/** The file's object; `{}` when there is none or it is damaged. For start-up, before any turn runs. */
@@ -75,6 +80,11 @@ export class JsonStore {
 			const current = await readFile(this.path, "utf8").then(toObject, (error: NodeJS.ErrnoException) =>
 				error.code === "ENOENT" ? {} : null,
 			);
+			if (current === null && this.#onDamage === "refuse")
+				throw new AgyError(
+					"not-writable",
+					`${this.path} is no JSON object and is left as it is. Correct it, or remove it.`,
+				);
 			if (current === null) await rename(this.path, `${this.path}.damaged-${randomUUID().slice(0, 8)}`);
 			await replace(this.path, `${JSON.stringify(await change(current ?? {}), null, "\t")}\n`);
 		} finally {

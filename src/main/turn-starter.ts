@@ -11,7 +11,7 @@ import { READY_WAIT_MS } from "../shared/limits.ts";
 import type { Binary } from "./binary.ts";
 import { type BridgeDoor, renderLate, type SessionBridge } from "./bridge/session-bridge.ts";
 import { StepFiles } from "./cards/step-files.ts";
-import { type Config, turnTimeoutMinOf } from "./config.ts";
+import { type Config, requireRunnable, turnTimeoutMinOf } from "./config.ts";
 import { Conversation, userSection } from "./conversation.ts";
 import { settlesWithin } from "./deadline.ts";
 import { renderTranscript } from "./digest.ts";
@@ -43,6 +43,7 @@ export type Session = {
 };
 
 export type TurnStarterOptions = {
+	/** Looked at when a turn begins; what changes meanwhile is for the next one. */
 	readonly config: Config;
 	readonly engine: Engine;
 	readonly providerId: string;
@@ -67,6 +68,7 @@ const PLAN_WARNING =
 	"agy's plan mode is no protection: after its plan agy goes on by itself and may change files (agy 1.1.28 and newer).";
 
 type LinkTarget = {
+	readonly config: Config;
 	readonly sessionId: string;
 	readonly profile: Profile;
 	readonly binary: Binary;
@@ -100,11 +102,12 @@ export class TurnStarter {
 		isFresh: boolean,
 		owner: TurnOwner,
 	): Promise<(RunningTurn & { readonly prompt: string }) | null> {
-		const { config, engine, providerId, bindings, spill, bridge } = this.#options;
+		const { engine, providerId, bindings, spill, bridge } = this.#options;
+		const config = { ...this.#options.config };
 		const session = this.#options.session();
 		const hub = this.#options.hub();
-		const files = config.steps === "cards" ? this.#watchFiles(hub, session.cwd, ask.signal) : null;
-		const { binary, slug } = await this.#choose(ask, hub);
+		const files = config.steps === "cards" ? this.#watchFiles(config, hub, session.cwd, ask.signal) : null;
+		const { binary, slug } = await this.#choose(config, ask, hub);
 		const door = await this.#openBridge(sessionId);
 		const instructions = toInstructions(config.systemPrompt ? ask.instructions : "", door);
 		const rideInFile = instructions !== "" && config.agent === null && !binary.missingFlags.includes("agent");
@@ -123,11 +126,14 @@ export class TurnStarter {
 			ask.messages,
 			isFresh,
 		);
-		const profile = await this.#profile(binary, session, slug, config.agent ?? agentFile, door);
+		const profile = await this.#profile(config, binary, session, slug, config.agent ?? agentFile, door);
 		const late = bridge.takeLate();
 		if (late.length > 0) conversation.defer(late.map(renderLate).join("\n\n"));
-		const compose = async () => this.#toPrompt(ask, await conversation.compose(), binary);
-		const target = { sessionId, profile, binary, compose };
+		const compose = async () => {
+			requireRunnable(this.#options.config); // Switched on while the turn was on its way.
+			return this.#toPrompt(config, ask, await conversation.compose(), binary);
+		};
+		const target = { config, sessionId, profile, binary, compose };
 		const { link, prompt } = await this.#openLink(ask, hub, conversation, target).catch((error: unknown) => {
 			bridge.giveBack(late);
 			throw error;
@@ -146,7 +152,7 @@ export class TurnStarter {
 		conversation.submitted();
 		const turn: Turn = new Turn(
 			{
-				...this.#commonOptions(link, session, binary),
+				...this.#commonOptions(config, link, session, binary),
 				stepDisplay: () => {
 					const tool = config.steps === "cards" ? session.stepTool() : null;
 					if (tool === null) return { as: "line" };
@@ -191,10 +197,11 @@ export class TurnStarter {
 	/** A side request: nothing of it is remembered. Null when it was aborted on the way. */
 	async startSide(ask: Ask): Promise<Turn | null> {
 		const { engine, spill } = this.#options;
+		const config = { ...this.#options.config };
 		const session = this.#options.session();
 		const hub = this.#options.hub();
-		const { binary, slug } = await this.#choose(ask, hub);
-		const profile = { ...(await this.#profile(binary, session, slug, null, null)), skipPermissions: false };
+		const { binary, slug } = await this.#choose(config, ask, hub);
+		const profile = { ...(await this.#profile(config, binary, session, slug, null, null)), skipPermissions: false };
 		const { context, prompt } = planHistory(ask.messages, "", null);
 		const history =
 			context.length === 0 ? [] : [await toFileSection("the conversation so far", renderTranscript(context), spill)];
@@ -204,15 +211,15 @@ export class TurnStarter {
 			userSection(await renderUserMessages(prompt, spill)),
 		];
 		const text = await composePrompt(sections, (part) => engine.encodePrompt(engine.payload(part)), spill);
-		const encoded = await this.#toPrompt(ask, text, binary);
+		const encoded = await this.#toPrompt(config, ask, text, binary);
 		const link = await hub.links.acquire(
 			{
 				sessionId: null,
 				engine,
 				profile,
 				conversationId: null,
-				env: this.#options.config.childEnv,
-				run: this.#toRun(encoded),
+				env: config.childEnv,
+				run: this.#toRun(config, encoded),
 			},
 			{ signal: ask.signal, onWait: () => {} },
 		);
@@ -222,7 +229,7 @@ export class TurnStarter {
 		}
 		const turn = new Turn(
 			{
-				...this.#commonOptions(link, session, binary),
+				...this.#commonOptions(config, link, session, binary),
 				stepDisplay: () => ({ as: "hidden" }),
 				files: null,
 				usageBefore: { input: 0, output: 0, thinking: 0, cacheRead: 0 },
@@ -238,30 +245,28 @@ export class TurnStarter {
 		return turn;
 	}
 
-	async #choose(ask: Ask, hub: Hub): Promise<{ readonly binary: Binary; readonly slug: string }> {
-		const { refusal } = this.#options.config;
-		if (refusal !== null) throw new AgyError("bad-setting", refusal);
+	async #choose(config: Config, ask: Ask, hub: Hub): Promise<{ readonly binary: Binary; readonly slug: string }> {
+		requireRunnable(config);
 		const choice = this.#options.catalog().choose(ask.model.id, ask.options.reasoning);
 		if (!choice.ok) throw new AgyError("model-unknown", choice.message);
 		hub.lanes.warmUp(this.#options.engine.laneKind);
-		const binary = await hub.binaries.find(this.#options.config, this.#options.engine.requires);
+		const binary = await hub.binaries.find(config, this.#options.engine.requires);
 		if (binary.warning !== null) this.#tellOnce(binary.warning);
-		this.#requireFlagsOf(binary);
-		if (this.#options.config.mode === "plan") this.#tellOnce(PLAN_WARNING);
+		this.#requireFlagsOf(config, binary);
+		if (config.mode === "plan") this.#tellOnce(PLAN_WARNING);
 		this.#options.onBinary(binary);
 		return { binary, slug: choice.slug };
 	}
 
 	/** A setting that this agy has no flag for must not be dropped in silence. */
-	#requireFlagsOf({ version, missingFlags }: Binary): void {
-		const { mode, agent } = this.#options.config;
+	#requireFlagsOf({ mode, agent, provenance }: Config, { version, missingFlags }: Binary): void {
 		const asked = [...(mode === "default" ? [] : ["mode"]), ...(agent === null ? [] : ["agent"])];
 		const missing = asked.find((flag) => missingFlags.includes(flag));
 		if (missing === undefined) return;
-		const variable = `AGY_${missing.toUpperCase()}`;
+		const source = provenance[missing] ?? `AGY_${missing.toUpperCase()}`;
 		throw new AgyError(
 			"agy-too-old",
-			`${variable} is set, and agy ${version} has no --${missing}. Run \`agy update\`, or unset ${variable}.`,
+			`${source} is set, and agy ${version} has no --${missing}. Run \`agy update\`, or unset ${source}.`,
 		);
 	}
 
@@ -274,9 +279,9 @@ export class TurnStarter {
 		ask: Ask,
 		hub: Hub,
 		conversation: Conversation,
-		{ sessionId, profile, binary, compose }: LinkTarget,
+		{ config, sessionId, profile, binary, compose }: LinkTarget,
 	): Promise<{ readonly link: Link; readonly prompt: string }> {
-		const { engine, config } = this.#options;
+		const { engine } = this.#options;
 		const session = this.#options.session();
 		for (;;) {
 			const conversationId = conversation.resumes;
@@ -289,7 +294,7 @@ export class TurnStarter {
 						engine,
 						conversationId,
 						env: config.childEnv,
-						run: early === null ? null : this.#toRun(early),
+						run: early === null ? null : this.#toRun(config, early),
 					},
 					{
 						signal: ask.signal,
@@ -316,21 +321,21 @@ export class TurnStarter {
 		}
 	}
 
-	#toRun(prompt: string): LinkSpec["run"] {
-		const { engine, config } = this.#options;
+	#toRun(config: Config, prompt: string): LinkSpec["run"] {
+		const { engine } = this.#options;
 		return engine.isOneShot ? { prompt, conversationsDir: config.conversationsDir } : null;
 	}
 
 	/** Where agy's slash commands are on, in plan mode for one, a text that begins like one must not be taken for it. */
-	#asPlainText(text: string, binary: Binary): string {
-		const hasCommands = this.#options.config.mode === "plan" || binary.missingFlags.includes("disable-slash-commands");
+	#asPlainText({ mode }: Config, text: string, binary: Binary): string {
+		const hasCommands = mode === "plan" || binary.missingFlags.includes("disable-slash-commands");
 		return hasCommands && text.startsWith("/") ? `The user says: ${text}` : text;
 	}
 
 	/** Gives pi's hook the payload and takes its replacement. */
-	async #toPrompt({ options, model }: Ask, text: string, binary: Binary): Promise<string> {
+	async #toPrompt(config: Config, { options, model }: Ask, text: string, binary: Binary): Promise<string> {
 		const { engine } = this.#options;
-		const payload = engine.payload(this.#asPlainText(text, binary));
+		const payload = engine.payload(this.#asPlainText(config, text, binary));
 		return engine.encodePrompt(engine.parsePayload(await options.onPayload?.(payload, model)) ?? payload);
 	}
 
@@ -363,19 +368,20 @@ export class TurnStarter {
 	}
 
 	async #profile(
+		{ mode, skipPermissions, extraArgs }: Config,
 		binary: Binary,
 		session: Session,
 		modelSlug: string,
 		agent: string | null,
 		door: BridgeDoor | null,
 	): Promise<Profile> {
-		const { mode, skipPermissions, extraArgs } = this.#options.config;
 		const addDirs = [await this.#options.spill.directory(), ...(door === null ? [] : [door.addDir])];
 		const { path: bin, missingFlags } = binary;
 		return { bin, cwd: session.cwd, addDirs, modelSlug, mode, skipPermissions, agent, missingFlags, extraArgs };
 	}
 
 	#commonOptions(
+		config: Config,
 		link: Link,
 		session: Session,
 		binary: Binary,
@@ -390,7 +396,7 @@ export class TurnStarter {
 		| "encodePrompt"
 		| "transcriptPath"
 	> {
-		const { config, engine, steps } = this.#options;
+		const { engine, steps } = this.#options;
 		return {
 			id: `agy-${randomUUID()}`,
 			link,
@@ -398,17 +404,17 @@ export class TurnStarter {
 			takesFollowUps: !engine.isOneShot,
 			inactivityTimeoutMin: config.inactivityTimeoutMin,
 			turnTimeoutMin: turnTimeoutMinOf(config, session.hasTerminal),
-			encodePrompt: (text) => engine.encodePrompt(engine.payload(this.#asPlainText(text, binary))),
+			encodePrompt: (text) => engine.encodePrompt(engine.payload(this.#asPlainText(config, text, binary))),
 			transcriptPath: (conversationId) => transcriptPathOf(config, conversationId),
 		};
 	}
 
-	#watchFiles(hub: Hub, cwd: string, signal: AbortSignal): StepFiles {
-		const { childEnv } = this.#options.config;
+	#watchFiles(config: Config, hub: Hub, cwd: string, signal: AbortSignal): StepFiles {
+		const { childEnv } = config;
 		return new StepFiles({
 			cwd,
 			runGit: (args, limits) => runCommand({ bin: "git", args, env: childEnv, signal, ...limits }, hub.registry),
-			brainDir: (conversationId) => brainDirOf(this.#options.config, conversationId),
+			brainDir: (conversationId) => brainDirOf(config, conversationId),
 		});
 	}
 

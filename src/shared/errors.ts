@@ -21,6 +21,7 @@ export type AgyErrorCode =
 	| "model-unknown"
 	| "node-too-old"
 	| "not-writable"
+	| "read-only"
 	| "recording-failed"
 	| "recursion"
 	| "spawn-failed"

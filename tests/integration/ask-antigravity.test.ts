@@ -11,8 +11,9 @@ import { ConversationLocks } from "../../src/main/conversation-locks.ts";
 import { streamJsonEngine } from "../../src/main/engines/stream-json.ts";
 import { HubShare } from "../../src/main/hub.ts";
 import { Catalog } from "../../src/main/models.ts";
-import { ASK_TOOL_NAME, registerAskTool } from "../../src/main/tools/ask-antigravity.ts";
+import { ASK_TOOL_NAME } from "../../src/main/tools/ask-antigravity.ts";
 import type { AskDetails } from "../../src/main/tools/ask-report.ts";
+import { AskToolSwitch } from "../../src/main/tools/ask-switch.ts";
 import { until } from "../support/condition.ts";
 import type { SdkSession } from "../support/sdk-session.ts";
 import { SdkStage, type StageOptions } from "../support/sdk-stage.ts";
@@ -538,14 +539,41 @@ describe("several runs", () => {
 	});
 });
 
+describe("settings that forbid it", () => {
+	it.each([
+		["read-only", { isReadOnly: true, provenance: { readonly: "AGY_READONLY" } }, "readonly is on (AGY_READONLY)"],
+		[
+			"switched off by a project",
+			{ askTool: false, provenance: { askTool: "x: askTool" } },
+			"switched off (x: askTool)",
+		],
+	])("hold at once: %s", async (_name, later, message) => {
+		const live = { ...loadConfig(), askTool: true };
+		const register: ExtensionFactory = (pi) => {
+			new AskToolSwitch(pi, {
+				...{ config: live, engine: streamJsonEngine, providerId: "antigravity" },
+				hub: () => {
+					throw new Error("nothing is started");
+				},
+				catalog: () => new Catalog([{ slug: "gemini-3.8-flash-low", name: "Flash" }], true),
+			});
+		};
+		const asking = await Asking.open({ env: { AGY_ASK_TOOL: "off" }, extensions: [register] });
+		Object.assign(live, later);
+		const { isError, texts } = await asking.ask({ prompt: "x" });
+		expect([isError, texts]).toEqual([true, [expect.stringContaining(message)]]);
+		expect(asking.pi.runs()).toEqual([]);
+	});
+});
+
 describe("the bridge", () => {
 	it("is held from before the start until the process has ended, also after a failure", async () => {
 		const log: string[] = [];
 		let share: HubShare | undefined;
 		const register: ExtensionFactory = (pi) => {
-			const config = loadConfig();
+			const config = { ...loadConfig(), askTool: true };
 			share = new HubShare(config);
-			registerAskTool(pi, {
+			new AskToolSwitch(pi, {
 				config,
 				engine: streamJsonEngine,
 				providerId: "antigravity",
@@ -571,9 +599,9 @@ describe("the bridge", () => {
 	it("that cannot be held lets nothing start", async () => {
 		let share: HubShare | undefined;
 		const register: ExtensionFactory = (pi) => {
-			const config = loadConfig();
+			const config = { ...loadConfig(), askTool: true };
 			share = new HubShare(config);
-			registerAskTool(pi, {
+			new AskToolSwitch(pi, {
 				config,
 				engine: streamJsonEngine,
 				providerId: "antigravity",

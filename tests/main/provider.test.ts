@@ -680,6 +680,73 @@ describe("cards", () => {
 	});
 });
 
+describe("settings that change while pi runs", () => {
+	test("are for the next turn, in another process that goes on with the conversation", async () => {
+		await stage.say("One.");
+		Object.assign(stage.config, {
+			mode: "accept-edits",
+			skipPermissions: false,
+			extraArgs: ["--x"],
+			agent: "reviewer",
+		});
+		await stage.say("Two.");
+		expect(
+			stage.links.map(({ spec: { profile } }) => [profile.mode, profile.skipPermissions, profile.extraArgs]),
+		).toEqual([
+			["default", true, []],
+			["accept-edits", false, ["--x"]],
+		]);
+		expect(stage.link.spec).toMatchObject({ conversationId: "c1", profile: { agent: "reviewer" } });
+	});
+
+	test("are not for a turn on its way", async () => {
+		const find = stage.findBinary;
+		stage.findBinary = async () => {
+			Object.assign(stage.config, { mode: "plan", skipPermissions: false });
+			return find();
+		};
+		await stage.say("One.");
+		expect(stage.link.spec.profile).toMatchObject({ mode: "default", skipPermissions: true });
+	});
+});
+
+describe("read-only", () => {
+	const REFUSAL = {
+		stopReason: "error",
+		errorMessage: expect.stringMatching(/^Nothing was sent to agy: readonly is on .* To go on: \/agy readonly off\.$/),
+	};
+
+	test("runs no turn and no side request until it is off", async () => {
+		stage.config.isReadOnly = true;
+		stage.config.provenance = { readonly: "config.json: readonly" };
+		expect(await stage.say("One.")).toMatchObject(REFUSAL);
+		stage.messages.push(user("Summarise."));
+		expect(await stage.ask({ cacheRetention: "none" })).toMatchObject(REFUSAL);
+		expect(stage.links).toStrictEqual([]);
+		stage.config.isReadOnly = false;
+		expect(await stage.say("Two.")).toMatchObject({ stopReason: "stop" });
+	});
+
+	test("names the variable that has to be unset", async () => {
+		stage.config.isReadOnly = true;
+		stage.config.provenance = { readonly: "AGY_READONLY" };
+		expect(await stage.say("One.")).toMatchObject({
+			errorMessage: expect.stringContaining("To go on: unset AGY_READONLY."),
+		});
+	});
+
+	test("holds for a turn on its way, too: nothing is sent, and its process is given back", async () => {
+		const find = stage.findBinary;
+		stage.findBinary = async () => {
+			stage.config.isReadOnly = true;
+			return find();
+		};
+		expect(await stage.say("One.")).toMatchObject(REFUSAL);
+		expect(stage.link.heard).toStrictEqual([]);
+		expect(stage.link.state).toBe("idle");
+	});
+});
+
 describe("a side request", () => {
 	const side = { cacheRetention: "none" as const };
 

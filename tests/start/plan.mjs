@@ -18,6 +18,7 @@ const RESTORES_MODEL = new Set(["-c", "--continue", "-r", "--resume", "--session
  * @property {readonly string[]} args
  * @property {NodeJS.ProcessEnv} env
  * @property {readonly string[]} folders to make before the start, private to the user
+ * @property {string | undefined} settings a file to make where it is not there, so that nothing is asked at the first start
  * @property {string | undefined} notice
  */
 
@@ -29,7 +30,13 @@ const RESTORES_MODEL = new Set(["-c", "--continue", "-r", "--resume", "--session
  */
 export function planStart(userArgs, env, agy) {
 	if (agy.usable) {
-		return { args: piArgs(userArgs, [ROOT]), env: { ...env, AGY_BIN: agy.path }, folders: [], notice: undefined };
+		return {
+			args: piArgs(userArgs, [ROOT]),
+			env: { ...env, AGY_BIN: agy.path },
+			folders: [],
+			settings: undefined,
+			notice: undefined,
+		};
 	}
 	const notice = `Simulated agy, no real model: ${agy.reason}. ${agy.remedy}`;
 	const isolated = isolatedEnv(join(ROOT, ".pi-home"), env);
@@ -38,6 +45,7 @@ export function planStart(userArgs, env, agy) {
 		// The notice extension shows it inside pi, whose screen hides what was printed before.
 		env: { ...isolated.env, PI_AGY_NOTICE: notice },
 		folders: isolated.folders,
+		settings: isolated.settings,
 		notice,
 	};
 }
@@ -66,7 +74,8 @@ export function isolatedEnv(privateHome, env) {
 	};
 	// These would lead out of the private home.
 	for (const name of ["PI_CODING_AGENT_SESSION_DIR", "PI_PACKAGE_DIR", "AGY_ACP_BIN"]) delete isolated[name];
-	return { env: isolated, folders: [agentDir, simulatorHome] };
+	const ownDir = join(agentDir, "pi-agy");
+	return { env: isolated, folders: [agentDir, ownDir, simulatorHome], settings: join(ownDir, "config.json") };
 }
 
 /**

@@ -1,5 +1,5 @@
 /** What pi is started with: models, arguments, and an environment that keeps to the private home. */
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { OUR_MODEL, planStart, SIMULATOR } from "./plan.mjs";
 import { ROOT } from "./project.mjs";
@@ -39,7 +39,7 @@ describe("on a signed-in agy", () => {
 	it("uses that one and leaves the user's environment alone", () => {
 		const plan = planStart([], { HOME: "/home/me", PI_CODING_AGENT_DIR: "/mine" }, SIGNED_IN);
 		expect(plan.env).toEqual({ HOME: "/home/me", PI_CODING_AGENT_DIR: "/mine", AGY_BIN: "/opt/agy" });
-		expect(plan).toMatchObject({ folders: [], notice: undefined });
+		expect(plan).toMatchObject({ folders: [], settings: undefined, notice: undefined });
 	});
 });
 
@@ -60,6 +60,12 @@ describe("on the simulator", () => {
 		expect(Object.entries(env).filter(([, value]) => value?.includes("/home/me"))).toEqual([]);
 		expect(env).toMatchObject({ AGY_BIN: SIMULATOR, PI_OFFLINE: "1", PATH: "/bin", AGY_SIM_SCENARIO: "steady" });
 		for (const folder of folders) expect(folder.startsWith(join(ROOT, ".pi-home"))).toBe(true);
+	});
+
+	it("has settings of its own from the start, so that nothing is asked", () => {
+		const { settings, folders, env } = planStart([], userEnv, ABSENT);
+		expect(settings).toBe(join(env.PI_CODING_AGENT_DIR ?? "", "pi-agy", "config.json"));
+		expect(folders).toContain(dirname(settings ?? ""));
 	});
 
 	it("says why and what to do, in one line, also inside pi", () => {

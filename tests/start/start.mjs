@@ -3,7 +3,7 @@
 // are neither read nor changed, and it stays off the network. Arguments go to pi; its exit code and signals come back.
 
 import "./require-node.mjs";
-import { mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { findAgy } from "./agy.mjs";
 import { build } from "./build.mjs";
 import { exitLike, runChild } from "./child.mjs";
@@ -21,6 +21,8 @@ await runEntry(async () => {
 	});
 	const plan = planStart(process.argv.slice(2), projectEnv(process.env), agy);
 	for (const folder of plan.folders) mkdirSync(folder, { recursive: true, mode: 0o700 });
+	if (plan.settings !== undefined && !existsSync(plan.settings))
+		writeFileSync(plan.settings, '{ "version": 2 }\n', { mode: 0o600 });
 	if (plan.notice !== undefined) say(plan.notice);
 	const pi = programPath("@earendil-works/pi-coding-agent", "pi");
 	exitLike(await runChild(projectNode(), [pi, ...plan.args], { cwd: ROOT, env: plan.env }));

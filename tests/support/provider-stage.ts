@@ -136,6 +136,8 @@ export class ProviderStage {
 	spill!: Spill;
 	provider!: Provider;
 	bridge!: SessionBridge;
+	/** Live, as the provider sees it; changes are for the next turn. */
+	config!: { -readonly [K in keyof Config]: Config[K] };
 	steps = new Steps();
 	#conversationCount = 0;
 	#sessionCount = 0;
@@ -168,6 +170,7 @@ export class ProviderStage {
 	/** pi starts with the same files. */
 	open(config: Partial<Config> = {}): void {
 		const defaults = loadConfig({ PI_CODING_AGENT_DIR: this.folder.path });
+		this.config = { ...defaults, ...config };
 		this.steps = new Steps();
 		this.spill = new Spill(this.folder.at("spill"));
 		this.bindings = new SessionBindings(new JsonStore(this.folder.at("sessions.json")), (error) => {
@@ -181,7 +184,7 @@ export class ProviderStage {
 			nativeTools: () => new Set(),
 		};
 		this.bridge = new SessionBridge({
-			mode: "none",
+			mode: () => "none",
 			tools: { all: () => [], active: () => [], skills: () => [] },
 			own: new Set(),
 			shared: () => {
@@ -190,7 +193,7 @@ export class ProviderStage {
 			log: (_level, line) => void this.logged.push(line),
 		});
 		const starter = new TurnStarter({
-			config: { ...defaults, ...config },
+			config: this.config,
 			engine: streamJsonEngine,
 			providerId: OWN,
 			hub: () => this.#hub(),

@@ -15,4 +15,8 @@ export default function sessionCommands(pi: ExtensionAPI): void {
 			await ctx.navigateTree(entryId.trim());
 		},
 	});
+	pi.registerCommand("test-active-tools", {
+		description: "Names of the tools that are declared to a model",
+		handler: async (_args, ctx) => ctx.ui.notify(`active: ${pi.getActiveTools().toSorted().join(" ")}`),
+	});
 }

@@ -23,6 +23,8 @@ export type TerminalOptions = {
 	readonly columns?: number;
 	readonly rows?: number;
 	readonly env?: Readonly<Record<string, string>>;
+	/** Without any settings, as at a first start: pi-agy asks for the engine. Default: there is a config.json. */
+	readonly isFirstStart?: boolean;
 	/** Behind those that load the extension. Default: no session is kept. */
 	readonly args?: readonly string[];
 };
@@ -38,6 +40,8 @@ export class PiTerminal {
 	constructor(sandbox: Sandbox, options: TerminalOptions = {}) {
 		const { columns = 110, rows = 32, args = ["--no-session"] } = options;
 		this.#sandbox = sandbox;
+		const settings = "agent/pi-agy/config.json";
+		if (!options.isFirstStart && sandbox.read(settings) === "") sandbox.write(settings, '{ "version": 2 }');
 		this.emulator = new xterm.Terminal({ cols: columns, rows, scrollback: 2_000, allowProposedApi: true });
 		const pi = [process.execPath, PI_PATH, "-ne", "-e", REPOSITORY, "--model", MODEL, ...args];
 		const command = `stty cols ${columns} rows ${rows}; exec ${pi.map(quote).join(" ")}`;

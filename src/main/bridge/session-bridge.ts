@@ -36,7 +36,8 @@ export type PiTools = {
 export type BridgeDoor = { readonly addDir: string; readonly serverName: string };
 
 export type SessionBridgeOptions = {
-	readonly mode: BridgeMode;
+	/** Asked for each list and call. */
+	readonly mode: () => BridgeMode;
 	readonly tools: PiTools;
 	/** Names of the tools that we register with pi ourselves. */
 	readonly own: ReadonlySet<string>;
@@ -71,7 +72,8 @@ export class SessionBridge {
 	 * agy cannot be told of it; the next turn tries again.
 	 */
 	open(sessionId: string): Promise<BridgeDoor | null> {
-		if (this.#isClosed || (this.#door === null && !this.#hasOffers())) return Promise.resolve(null);
+		if (this.#isClosed || this.#options.mode() === "none") return Promise.resolve(null);
+		if (this.#door === null && this.offered().length === 0) return Promise.resolve(null);
 		this.#door ??= this.#open(sessionId).catch(async (error: unknown) => {
 			this.#door = null;
 			await this.#letGo();
@@ -150,18 +152,20 @@ export class SessionBridge {
 		return { addDir: this.#registered.addDir, serverName };
 	}
 
-	/** The tool that asks for results is of no use alone. */
-	#hasOffers(): boolean {
-		return this.#catalog().some(({ name }) => name !== POLL_TOOL);
+	/** Names of what agy is offered, but those in `hidden`. The tool that asks for results is of no use alone. */
+	offered(hidden: ReadonlySet<string> = this.hidden): readonly string[] {
+		return this.#catalog(hidden)
+			.map(({ name }) => name)
+			.filter((name) => name !== POLL_TOOL);
 	}
 
-	#catalog(): ReturnType<typeof toCatalog> {
+	#catalog(hidden: ReadonlySet<string> = this.hidden): ReturnType<typeof toCatalog> {
 		const { mode, tools, own } = this.#options;
 		return toCatalog({
 			tools: tools.all(),
 			active: tools.active(),
-			mode,
-			hidden: this.hidden,
+			mode: mode(),
+			hidden,
 			own,
 			skills: toBridgeSkills(tools.skills()),
 		});

@@ -12,6 +12,8 @@ import { nearest } from "./nearest.ts";
 import type { Answer, Completion, Subcommand } from "./subcommand.ts";
 
 const COMMAND = "agy";
+/** What `/agy` alone is. */
+const BARE = "settings";
 /** The kind of pi's entries that hold answers. They are shown and not sent to a model. */
 const ANSWER_ENTRY = "pi-agy-answer";
 
@@ -50,11 +52,12 @@ async function answerTo(
 	byName: ReadonlyMap<string, Subcommand>,
 	context: ExtensionCommandContext,
 ): Promise<Answer> {
-	const name = firstWord(args);
-	const rest = withoutJson(args.trim().slice(name.length).trim());
-	if (name === "" || name === "help") return listing([...byName.values()]);
-	const subcommand = byName.get(name.toLowerCase());
-	if (subcommand) return subcommand.run({ rest, words: toWords(rest), context });
+	const typed = withoutJson(args);
+	const name = firstWord(typed);
+	const rest = typed.slice(name.length).trim();
+	if (name === "help") return listing([...byName.values()]);
+	const subcommand = byName.get(name === "" ? BARE : name.toLowerCase());
+	if (subcommand) return subcommand.run({ rest, words: toWords(rest), asJson: wantsJson(args), context });
 	const meant = nearest(name.toLowerCase(), [...byName.keys()]);
 	return {
 		text: `/agy ${name} is unknown.${meant === null ? "" : ` Did you mean /agy ${meant}?`} /agy help lists everything.`,

@@ -19,6 +19,8 @@ export type Request = {
 	readonly rest: string;
 	/** The same, split at spaces. */
 	readonly words: readonly string[];
+	/** A program reads the answer: nothing is asked on the screen. */
+	readonly asJson: boolean;
 	readonly context: ExtensionCommandContext;
 };
 

@@ -20,6 +20,8 @@ export type CommandSpec = {
 	readonly timeoutMs: number;
 	readonly maxBytes: number;
 	readonly signal?: AbortSignal;
+	/** Default: pi's own. */
+	readonly cwd?: string;
 	/** Written to its stdin, which is closed behind it. Default: stdin is at its end from the start. */
 	readonly input?: string;
 	/** How it is cut short: killed at once, or told to end (SIGTERM) and killed when it does not. Default: kill. */
@@ -38,6 +40,7 @@ export function runCommand(spec: CommandSpec, registry: ProcessRegistry): Promis
 	return new Promise((resolve) => {
 		const child = spawn(spec.bin, spec.args, {
 			env: { ...spec.env },
+			...(spec.cwd !== undefined && { cwd: spec.cwd }),
 			stdio: [spec.input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
 			detached: true,
 			windowsHide: true,

@@ -8,22 +8,15 @@
  */
 
 import type { Model } from "@earendil-works/pi-ai";
-import type {
-	AgentToolResult,
-	AgentToolUpdateCallback,
-	ExtensionAPI,
-	ExtensionContext,
-	ToolDefinition,
-} from "@earendil-works/pi-coding-agent";
+import type { AgentToolResult, AgentToolUpdateCallback, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { AgyError } from "../../shared/errors.ts";
-import type { Config } from "../config.ts";
+import { type Config, requireRunnable } from "../config.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Hub } from "../hub.ts";
 import type { Catalog } from "../models.ts";
 import { runCommand } from "../processes/run.ts";
 import { transcriptOf } from "../session-transcript.ts";
-import { type AskArguments, AskParameters, checkArguments, requireFlags } from "./ask-arguments.ts";
-import { renderAskCall, renderAskResult } from "./ask-card.ts";
+import { type AskArguments, checkArguments, requireFlags } from "./ask-arguments.ts";
 import { type AskDetails, type AskOutcome, isFailed, progressLine, toTexts } from "./ask-report.ts";
 import { ChangedFiles, GIT_MAX_BYTES, GIT_TIMEOUT_MS, type Git } from "./changed-files.ts";
 import { type ChosenModel, chooseModel } from "./delegate-model.ts";
@@ -48,28 +41,6 @@ export type AskToolOptions = {
 
 type Result = AgentToolResult<AskDetails>;
 type OnUpdate = AgentToolUpdateCallback<AskDetails> | undefined;
-
-/** Registers the tool. What is returned ends it: no run is left when its `close` has resolved. */
-export function registerAskTool(pi: ExtensionAPI, options: AskToolOptions): AskTool {
-	const asked = new AskTool(options);
-	const tool: ToolDefinition<typeof AskParameters, AskDetails> = {
-		name: ASK_TOOL_NAME,
-		label: "Ask agy",
-		description:
-			"Hands a task to Google's Antigravity CLI (agy), an agent with tools of its own, and returns its answer. It works in cwd with the user's rights and may change files. Several calls can run at once. The result ends with a conversationId with which a later call goes on.",
-		parameters: AskParameters,
-		executionMode: "parallel",
-		execute: (_callId, args, signal, onUpdate, ctx) => asked.execute(args, signal, onUpdate, ctx),
-		renderCall: (args, theme) => renderAskCall(args, theme),
-		renderResult: (result, view, theme, context) =>
-			renderAskResult(result, view, theme, {
-				isError: context.isError,
-				expandKey: context.keyHint("app.tools.expand", "to expand"),
-			}),
-	};
-	pi.registerTool(tool);
-	return asked;
-}
 
 export class AskTool {
 	readonly #options: AskToolOptions;
@@ -117,9 +88,15 @@ export class AskTool {
 		onUpdate: OnUpdate,
 		ctx: Pick<ExtensionContext, "cwd" | "model" | "sessionManager">,
 	): Promise<Result> {
-		const { config, engine, catalog, holdBridges = holdNothing } = this.#options;
+		const { engine, catalog, holdBridges = holdNothing } = this.#options;
+		const config = { ...this.#options.config }; // What changes meanwhile is for the next run.
 		this.#requireNoRecursion(ctx.model?.provider);
-		if (config.refusal !== null) throw new AgyError("bad-setting", config.refusal);
+		requireRunnable(config);
+		if (!config.askTool)
+			throw new AgyError(
+				"bad-setting",
+				`${ASK_TOOL_NAME} is switched off (${config.provenance.askTool}). The user can switch it on: /agy ask on.`,
+			);
 		const checked = await checkArguments(args, config, ctx.cwd);
 		const chosen = chooseModel(catalog(), {
 			model: args.model ?? config.defaultModel ?? undefined,
@@ -137,6 +114,7 @@ export class AskTool {
 		try {
 			const giveBack = await hub.delegations.take(stop, () => progress.show());
 			try {
+				requireRunnable(this.#options.config); // Switched on while it waited.
 				progress.start();
 				hub.lanes.warmUp(engine.laneKind);
 				const binary = await hub.binaries.find(config, engine.requires);

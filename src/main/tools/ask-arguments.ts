@@ -7,8 +7,9 @@ import { type Static, Type } from "typebox";
 import { AgyError } from "../../shared/errors.ts";
 import type { JsonObject } from "../../shared/events.ts";
 import type { Binary } from "../binary.ts";
-import { type Config, THINKING_LEVELS } from "../config.ts";
+import type { Config } from "../config.ts";
 import type { Profile } from "../engines/engine.ts";
+import { THINKING_LEVELS } from "../settings/values.ts";
 import { requireSchema } from "./json-answer.ts";
 
 type Mode = Profile["mode"];

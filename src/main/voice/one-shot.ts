@@ -4,7 +4,7 @@
  */
 
 import { AgyError } from "../../shared/errors.ts";
-import type { Config } from "../config.ts";
+import { type Config, requireRunnable } from "../config.ts";
 import type { Engine } from "../engines/engine.ts";
 import type { Hub } from "../hub.ts";
 import type { Catalog } from "../models.ts";
@@ -31,8 +31,9 @@ export type Question = {
 
 /** agy's answer, trimmed. Throws what a delegated run throws, and `agy-failed` when it ended without a whole answer. */
 export async function askOnce({ prompt, cwd, signal }: Question, parts: OneShotParts): Promise<string> {
-	const { config, engine, providerId, catalog } = parts;
-	if (config.refusal !== null) throw new AgyError("bad-setting", config.refusal);
+	const { engine, providerId, catalog } = parts;
+	const config = { ...parts.config };
+	requireRunnable(config);
 	const hub = parts.hub();
 	const { defaultModel, defaultThinking } = config;
 	const chosen = chooseModel(catalog(), { model: defaultModel ?? undefined, thinking: undefined, defaultThinking });

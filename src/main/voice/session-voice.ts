@@ -33,6 +33,8 @@ export class SessionVoice {
 	readonly #pi: ExtensionAPI;
 	readonly #options: SessionVoiceOptions;
 	#speaker: Speaker | null = null;
+	/** The settings that it was made with. */
+	#speaks = "";
 
 	constructor(pi: ExtensionAPI, options: SessionVoiceOptions) {
 		this.#pi = pi;
@@ -45,7 +47,7 @@ export class SessionVoice {
 			listen: (listen) => hub().microphone.listen(listen),
 			read: (file, listen) => hub().microphone.read(file, listen),
 			transcriber: async () => withRules(await this.#transcriber()),
-			interpret: config.voice.interpret ? (...spoken) => this.#interpret(...spoken) : null,
+			interpret: (...spoken) => this.#interpret(...spoken),
 			chime: (which, { output, ffmpeg }) => {
 				const { env } = config.voice;
 				if (output !== null) void playChime({ which, ffmpeg, output, env }, hub().registry, log);
@@ -148,10 +150,15 @@ export class SessionVoice {
 				"speech-failed",
 				"Nothing speaks: set voiceSpeakCommand to a program that reads its input aloud, such as espeak-ng, or that writes a sound file to {file}.",
 			);
-		this.#speaker ??= new Speaker({
-			...{ command, player, env, registry: hub().registry },
-			directory: async () => hub().privateDir,
-		});
+		const speaks = JSON.stringify([command, player, env]);
+		if (this.#speaker === null || this.#speaks !== speaks) {
+			void this.#speaker?.close();
+			this.#speaks = speaks;
+			this.#speaker = new Speaker({
+				...{ command, player, env, registry: hub().registry },
+				directory: async () => hub().privateDir,
+			});
+		}
 		return this.#speaker;
 	}
 }

@@ -41,6 +41,7 @@ export type VoiceScreen = {
 };
 
 export type VoiceParts = {
+	/** Looked at for each recording. */
 	readonly voice: VoiceConfig;
 	readonly searchPath: readonly string[];
 	/** Null where nobody can press a key (print and rpc). */
@@ -49,8 +50,8 @@ export type VoiceParts = {
 	readonly read: (file: string, options: ListenOptions) => Promise<Listening>;
 	/** Rejects when the one that is configured cannot work. */
 	readonly transcriber: () => Promise<Transcriber>;
-	/** The request that was meant; null when interpretation is off. */
-	readonly interpret: ((transcript: string, typed: string, signal: AbortSignal) => Promise<string>) | null;
+	/** The request that was meant. */
+	readonly interpret: (transcript: string, typed: string, signal: AbortSignal) => Promise<string>;
 	readonly chime: (which: "start" | "stop", listening: Listening) => void;
 	readonly log: (level: LogLevel, text: string) => void;
 };
@@ -172,7 +173,8 @@ export class Voice {
 		stopped: Promise<StopReason>,
 		stop: (reason: StopReason) => void,
 	): Promise<void> {
-		const { voice, searchPath, listen, chime } = this.#parts;
+		const { searchPath, listen, chime } = this.#parts;
+		const voice = { ...this.#parts.voice };
 		const transcriber = await this.#parts.transcriber();
 		const container = containerFor(transcriber, voice);
 		let lastSoundMs = 0;
@@ -229,8 +231,8 @@ export class Voice {
 		const { mimeType, durationMs, base64 } = captured;
 		onStep("transcribing");
 		const transcript = await transcriber.transcribe({ mimeType, durationMs, base64, path: listening.path }, signal);
-		const { interpret } = this.#parts;
-		if (interpret === null) return { transcript, text: transcript, note: "" };
+		const { interpret, voice } = this.#parts;
+		if (!voice.interpret) return { transcript, text: transcript, note: "" };
 		onStep("interpreting");
 		try {
 			const text = await interpret(transcript, typed, signal);
