@@ -8,6 +8,7 @@ import { isAbsolute, resolve } from "node:path";
 import { AgyError } from "../shared/errors.ts";
 import type { JsonObject } from "../shared/events.ts";
 import { PROBE_FRESH_MS, PROBE_MAX_BYTES, PROBE_TIMEOUT_MS } from "../shared/limits.ts";
+import { redact } from "../shared/redact.ts";
 import { type Capabilities, type Findings, parseFlags, parsePrintTimeout, toCapabilities } from "./capabilities.ts";
 import type { Config } from "./config.ts";
 import type { Engine } from "./engines/engine.ts";
@@ -15,7 +16,6 @@ import type { JsonStore } from "./json-store.ts";
 import type { ProcessRegistry } from "./processes/registry.ts";
 import { type CommandResult, runCommand } from "./processes/run.ts";
 import { findProgram, problemOf } from "./programs.ts";
-import { redact } from "./redact.ts";
 
 export type Binary = Capabilities & {
 	readonly path: string;

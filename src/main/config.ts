@@ -53,6 +53,8 @@ export type Config = {
 	readonly extraArgs: readonly string[];
 	/** Log everything, not only warnings and errors. */
 	readonly debug: boolean;
+	/** Keep the raw lines of the last so many turns of each agy process. Default: 0, none. */
+	readonly capture: number;
 	/** Dollars per million tokens, by pi model id. Default: none, everything costs 0. */
 	readonly prices: Readonly<Record<string, Price>>;
 	/** `<pi agent dir>/pi-agy` */
@@ -145,10 +147,11 @@ export function toConfig(env: Env, { values, sources, problems, refusal }: Loade
 	const geminiDir = values.geminiDir ?? join(homedir(), ".gemini");
 	const passEnv = new Set(values.passEnv);
 	const { engine, bin, mode, skipPermissions, turnTimeoutMin, inactivityTimeoutMin, agent, systemPrompt } = values;
-	const { digest, steps, bridgeTools, askTool, defaultModel, defaultThinking, extraArgs, debug, prices } = values;
+	const { digest, steps, bridgeTools, askTool, defaultModel, defaultThinking, extraArgs, debug, capture, prices } =
+		values;
 	return {
 		...{ engine, bin, mode, skipPermissions, turnTimeoutMin, inactivityTimeoutMin, agent, systemPrompt },
-		...{ digest, steps, bridgeTools, askTool, defaultModel, defaultThinking, extraArgs, debug, prices },
+		...{ digest, steps, bridgeTools, askTool, defaultModel, defaultThinking, extraArgs, debug, capture, prices },
 		isReadOnly: values.readonly,
 		geminiDir,
 		conversationsDir: values.conversationsDir ?? join(geminiDir, "antigravity-cli", "conversations"),

@@ -14,11 +14,14 @@ import { SessionBridge } from "./bridge/session-bridge.ts";
 import { registerStepTool, STEP_TOOL_NAME } from "./cards/step-tool.ts";
 import { agentCommand } from "./command/agent-command.ts";
 import { registerAgyCommand } from "./command/agy-command.ts";
+import { conversationCommands } from "./command/conversation-commands.ts";
+import { diagnosticCommands } from "./command/diagnostic-commands.ts";
 import { settingsCommands } from "./command/settings-commands.ts";
 import { toolsCommand } from "./command/tools-command.ts";
 import { voiceCommands } from "./command/voice-commands.ts";
 import type { Config } from "./config.ts";
 import { settlesWithin } from "./deadline.ts";
+import { QuotaReader } from "./diagnostics/quota.ts";
 import type { Engine } from "./engines/engine.ts";
 import { legacySqliteEngine } from "./engines/legacy-sqlite.ts";
 import { streamJsonEngine } from "./engines/stream-json.ts";
@@ -69,7 +72,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 		tools: { all: () => pi.getAllTools(), active: () => pi.getActiveTools(), skills: () => skills },
 		own: new Set([STEP_TOOL_NAME, ASK_TOOL_NAME]),
 		shared: () => ({ server: share.get().bridgeServer, registration: share.get().bridges }),
-		log: (level, text) => share.peek()?.log.write(level, text),
+		log: (...entry) => share.peek()?.log.write(...entry),
 	});
 	const spill = new Spill(join(config.dataDir, "spill"));
 	const starter = new TurnStarter({
@@ -89,7 +92,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 		},
 		session: () => session,
 	});
-	const provider = new Provider({ starter, log: (level, text) => share.peek()?.log.write(level, text) });
+	const provider = new Provider({ starter, log: (...entry) => share.peek()?.log.write(...entry) });
 
 	function findAgy(): Promise<Binary> {
 		return share.get().binaries.find(config, engine.requires);
@@ -155,6 +158,14 @@ export default function antigravity(pi: ExtensionAPI): void {
 		description: "Voice: start or end a recording",
 		handler: () => voice.toggle(),
 	});
+	const diagnostics = {
+		...{ settings, engine, bindings },
+		hub: () => share.get(),
+		bridge: () => bridge.status,
+		models: async () => ({ catalog, listedAtMs: (await modelStore.read()).fetchedAtMs }),
+		quota: new QuotaReader(new JsonStore(join(config.dataDir, "quota.json")), () => share.get().registry),
+		hasGoogleKey: () => voice.hasGoogleKey(),
+	};
 	const commands = [
 		...settingsCommands({ settings, catalog: () => catalog }),
 		agentCommand(settings, async () => {
@@ -162,9 +173,11 @@ export default function antigravity(pi: ExtensionAPI): void {
 			return listAgents(await findAgy(), config, session.cwd, registry);
 		}),
 		toolsCommand(bridge, () => config.bridgeTools),
+		...diagnosticCommands(diagnostics, ended.signal),
+		...conversationCommands({ config, engine, bindings }),
 		...voiceCommands(voice, keyName(key), ended.signal),
 	];
-	registerAgyCommand(pi, commands, (level, text) => share.get().log.write(level, text));
+	registerAgyCommand(pi, commands, (...entry) => share.get().log.write(...entry));
 	const askTool = new AskToolSwitch(pi, {
 		config,
 		engine,

@@ -8,6 +8,7 @@ import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DriftCounter } from "../shared/drift.ts";
 import type { LaneKind } from "../shared/lane-control.ts";
 import { CONTRACT_VERSION } from "../shared/limits.ts";
 import { AgentFiles } from "./agent-files.ts";
@@ -19,11 +20,13 @@ import { SharedServers } from "./bridge/shared-servers.ts";
 import { Suppression } from "./bridge/suppression.ts";
 import type { Config } from "./config.ts";
 import { ConversationLocks } from "./conversation-locks.ts";
+import { capturesDirOf, sweepCaptures } from "./diagnostics/captures.ts";
+import { LoopDelay } from "./diagnostics/loop-delay.ts";
 import { sweepDrafts } from "./drafts.ts";
 import { JsonStore } from "./json-store.ts";
 import { LanePool } from "./lanes.ts";
 import { LinkPool } from "./link-pool.ts";
-import { Log } from "./log.ts";
+import { Log, type LogWriter } from "./log.ts";
 import { ProcessRegistry } from "./processes/registry.ts";
 import { Spill } from "./spill.ts";
 import { DelegationSlots } from "./tools/delegation-slots.ts";
@@ -34,6 +37,9 @@ const MAX_SOCKET_DIR_CHARS = 80;
 
 export class Hub {
 	readonly log: Log;
+	/** What agy said that this version does not know, over all links. */
+	readonly drift = new DriftCounter();
+	readonly loopDelay = new LoopDelay();
 	readonly registry: ProcessRegistry;
 	readonly lanes: LanePool;
 	readonly links: LinkPool;
@@ -51,12 +57,16 @@ export class Hub {
 	constructor(config: Config) {
 		const report = (error: unknown) => this.log.write("error", String(error));
 		this.log = new Log(join(config.dataDir, "logs"), config.debug);
+		const log: LogWriter = (...entry) => this.log.write(...entry);
+		log("info", `pi-agy starts on node ${process.versions.node}`, { event: "extension-load" });
 		this.privateDir = makePrivateDir();
 		this.registry = new ProcessRegistry(new JsonStore(join(config.dataDir, "processes.json")), this.privateDir, report);
 		this.lanes = new LanePool({
 			workerUrls: workerUrls(import.meta.url),
 			socketDir: this.privateDir,
-			log: (level, text) => this.log.write(level, text),
+			drift: this.drift,
+			capture: config.capture === 0 ? null : { directory: capturesDirOf(config), turns: config.capture },
+			log,
 		});
 		this.agentFiles = new AgentFiles(
 			new JsonStore(join(config.dataDir, "agents.json")),
@@ -66,7 +76,7 @@ export class Hub {
 			new JsonStore(join(config.dataDir, "bridges.json")),
 			new McpConfigFile(join(config.geminiDir, "config", "mcp_config.json")),
 		);
-		this.bridgeServer = new BridgeServer({ log: (level, text) => this.log.write(level, text) });
+		this.bridgeServer = new BridgeServer({ log });
 		this.bridges = new Registration(servers, {
 			privateRoot: join(config.dataDir, "bridge"),
 			schemaRoot: join(config.geminiDir, "antigravity-cli", "mcp"),
@@ -77,6 +87,7 @@ export class Hub {
 			this.registry.sweep(),
 			locks.sweep(),
 			sweepDrafts(config.dataDir),
+			sweepCaptures(capturesDirOf(config)),
 			Spill.sweep(join(config.dataDir, "spill")),
 			this.agentFiles.sweep(),
 			this.bridges.sweep(),
@@ -86,13 +97,13 @@ export class Hub {
 			registry: this.registry,
 			locks,
 			swept,
-			log: (level, text) => this.log.write(level, text),
+			log,
 		});
 		this.microphone = new Microphone({
 			lanes: this.lanes,
 			registry: this.registry,
 			directory: this.privateDir,
-			log: (level, text) => this.log.write(level, text),
+			log,
 		});
 		this.binaries = new BinaryProbe(new JsonStore(join(config.dataDir, "binaries.json")), this.registry, report);
 	}
@@ -107,6 +118,7 @@ export class Hub {
 			() => this.bridges.close(),
 			() => this.agentFiles.close(),
 			() => this.registry.close(),
+			async () => this.loopDelay.close(),
 			() => rm(this.privateDir, { recursive: true, force: true }),
 			() => this.log.settled(),
 		];

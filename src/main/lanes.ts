@@ -13,9 +13,11 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { MessageChannel, type MessagePort, type Worker } from "node:worker_threads";
 import { Piscina } from "piscina";
+import type { CaptureSettings } from "../shared/capture.ts";
+import type { DriftCounter } from "../shared/drift.ts";
 import { AgyError, fromPlainError, toError } from "../shared/errors.ts";
 import { decode, encode } from "../shared/frames.ts";
-import type { LaneControl, LaneEnd, LaneKind, LaneStart, LaneStats, LogLevel } from "../shared/lane-control.ts";
+import type { LaneControl, LaneEnd, LaneKind, LaneStart, LaneStats } from "../shared/lane-control.ts";
 import {
 	AUDIO_LANE_IDLE_MS,
 	CONTRACT_VERSION,
@@ -35,6 +37,7 @@ import {
 	type LinkSubject,
 } from "../shared/messages.ts";
 import { connect } from "../shared/rpc.ts";
+import type { LogWriter } from "./log.ts";
 
 /** What a lane reports about one link. */
 export type LinkMessage = Extract<LaneMessage, { readonly link: LinkId }>;
@@ -52,7 +55,35 @@ export type LanePoolOptions = {
 	/** Private directory for the lanes' sockets; it must exist. */
 	readonly socketDir: string;
 	readonly maxDecodeLanes?: number;
-	readonly log: (level: LogLevel, text: string) => void;
+	/** What agy said that this version does not know is counted here. */
+	readonly drift?: DriftCounter;
+	/** Record the turns of agy's links. Default: not. */
+	readonly capture?: CaptureSettings | null;
+	readonly log: LogWriter;
+};
+
+/** One lane, as it is for who wants to know. */
+export type LaneReport = {
+	readonly kind: LaneKind;
+	/** Unique in the pool, in the order they were started. */
+	readonly number: number;
+	readonly links: number;
+	/** Null when the lane does not answer. */
+	readonly stats: LaneStats | null;
+};
+
+/** What a kind of lane has been through. */
+export type LaneHistory = {
+	readonly started: number;
+	readonly crashes: number;
+	/** Why no lane of the kind is started any more; null while they are. */
+	readonly down: string | null;
+};
+
+/** In milliseconds, of the tasks of Piscina: a lane is one, and counts when it has ended. */
+export type TaskTimes = {
+	readonly wait: { readonly meanMs: number; readonly p50Ms: number; readonly p99Ms: number; readonly maxMs: number };
+	readonly run: { readonly meanMs: number; readonly p50Ms: number; readonly p99Ms: number; readonly maxMs: number };
 };
 
 export class LanePool {
@@ -62,6 +93,8 @@ export class LanePool {
 	readonly #maxLanes: Readonly<Record<LaneKind, number>>;
 	readonly #crashTimes: Record<LaneKind, readonly number[]> = { decode: [], poll: [], audio: [] };
 	readonly #down = new Map<LaneKind, AgyError>();
+	readonly #started: Record<LaneKind, number> = { decode: 0, poll: 0, audio: 0 };
+	readonly #crashed: Record<LaneKind, number> = { decode: 0, poll: 0, audio: 0 };
 	#laneCount = 0;
 	#linkCount = 0;
 	#closing: Promise<void> | null = null;
@@ -86,7 +119,28 @@ export class LanePool {
 	}
 
 	get crashes(): number {
-		return Object.values(this.#crashTimes).reduce((sum, times) => sum + times.length, 0);
+		return Object.values(this.#crashed).reduce((sum, count) => sum + count, 0);
+	}
+
+	/** By kind. */
+	get history(): Readonly<Record<LaneKind, LaneHistory>> {
+		const historyOf = (kind: LaneKind) => ({
+			started: this.#started[kind],
+			crashes: this.#crashed[kind],
+			down: this.#down.get(kind)?.message ?? null,
+		});
+		return { decode: historyOf("decode"), poll: historyOf("poll"), audio: historyOf("audio") };
+	}
+
+	get taskTimes(): TaskTimes {
+		const { waitTime, runTime } = this.#pool.histogram;
+		const timesOf = ({ mean, p50, p99, max }: typeof waitTime) => ({
+			meanMs: mean,
+			p50Ms: p50,
+			p99Ms: p99,
+			maxMs: max,
+		});
+		return { wait: timesOf(waitTime), run: timesOf(runTime) };
 	}
 
 	/** A number that no other link of the process has. */
@@ -114,8 +168,21 @@ export class LanePool {
 		if (![...this.#lanes].some((lane) => lane.kind === kind && !lane.isClosing)) this.acquire(kind).catch(() => {}); // Whoever needs the lane is told.
 	}
 
+	/** Of the lanes that answer. */
 	async stats(): Promise<readonly LaneStats[]> {
-		return Promise.all([...this.#lanes].map((lane) => lane.control.stats()));
+		return (await this.report()).flatMap(({ stats }) => stats ?? []);
+	}
+
+	/** Every lane, answering or not. Never rejects; takes as long as a control call may. */
+	async report(): Promise<readonly LaneReport[]> {
+		return Promise.all(
+			[...this.#lanes].map(async (lane) => ({
+				kind: lane.kind,
+				number: lane.number,
+				links: lane.linkCount,
+				stats: await lane.control.stats().catch(() => null), // It hangs or is ending: that is what is reported.
+			})),
+		);
 	}
 
 	/** Closes every lane and the pool. Links must have been closed before. */
@@ -129,6 +196,7 @@ export class LanePool {
 
 	#startLane(kind: LaneKind): Lane {
 		const number = ++this.#laneCount;
+		this.#started[kind]++;
 		const lane = new Lane({
 			kind,
 			number,
@@ -136,6 +204,8 @@ export class LanePool {
 			workerUrl: this.#options.workerUrls[kind],
 			socketPath: socketPathOf(this.#options.socketDir, number),
 			idleMs: kind === "audio" ? AUDIO_LANE_IDLE_MS : null,
+			drift: this.#options.drift ?? null,
+			capture: kind === "audio" ? null : (this.#options.capture ?? null),
 			log: this.#options.log,
 		});
 		this.#lanes.add(lane);
@@ -147,7 +217,8 @@ export class LanePool {
 	}
 
 	#noteCrash(kind: LaneKind, error: AgyError): void {
-		this.#options.log("error", error.message);
+		this.#crashed[kind]++;
+		this.#options.log("error", error.message, { event: "lane-crash", kind });
 		const now = Date.now();
 		const times = [...this.#crashTimes[kind].filter((time) => now - time < CRASH_WINDOW_MS), now];
 		this.#crashTimes[kind] = times;
@@ -171,11 +242,14 @@ type LaneOptions = {
 	readonly socketPath: string;
 	/** How long it stays without a link; null for ever. */
 	readonly idleMs: number | null;
-	readonly log: (level: LogLevel, text: string) => void;
+	readonly drift: DriftCounter | null;
+	readonly capture: CaptureSettings | null;
+	readonly log: LogWriter;
 };
 
 export class Lane {
 	readonly kind: LaneKind;
+	readonly number: number;
 	readonly socketPath: string;
 	readonly control: {
 		readonly [K in keyof LaneControl]: (...args: Parameters<LaneControl[K]>) => Promise<ReturnType<LaneControl[K]>>;
@@ -187,7 +261,9 @@ export class Lane {
 	readonly #data: MessagePort;
 	readonly #controlPort: MessagePort;
 	readonly #receivers = new Map<LinkId, LinkReceiver>();
-	readonly #log: (level: LogLevel, text: string) => void;
+	readonly #drift: DriftCounter | null;
+	readonly #capture: CaptureSettings | null;
+	readonly #log: LogWriter;
 	#end: (reason: AgyError) => void = () => {};
 	readonly #task: Promise<void>;
 	/** Callers of acquire that wait for the start and will each open a link. */
@@ -200,6 +276,9 @@ export class Lane {
 
 	constructor(options: LaneOptions) {
 		this.kind = options.kind;
+		this.number = options.number;
+		this.#drift = options.drift;
+		this.#capture = options.capture;
 		this.#idleMs = options.idleMs;
 		this.socketPath = options.socketPath;
 		this.#log = options.log;
@@ -259,7 +338,7 @@ export class Lane {
 	 */
 	open(link: LinkId, token: string, subject: LinkSubject | null, receiver: LinkReceiver): void {
 		this.#receivers.set(link, receiver);
-		this.send({ kind: "open", link, token, subject });
+		this.send({ kind: "open", link, token, subject, capture: this.#capture });
 	}
 
 	/** Forgets the link. Nothing more is delivered. */
@@ -307,8 +386,14 @@ export class Lane {
 			return;
 		}
 		for (const message of frame.messages) {
-			if (message.kind === "log") this.#log(message.level, message.text);
-			else this.#receivers.get(message.link)?.receive(message, frame.seq);
+			if (message.kind === "log") {
+				this.#log(message.level, message.text);
+				continue;
+			}
+			if (message.kind === "drift")
+				for (const { what, name, count } of message.shapes) this.#drift?.add(what, name, count);
+			if (message.kind === "lines-rejected") this.#drift?.add("line", message.reason, message.count);
+			this.#receivers.get(message.link)?.receive(message, frame.seq);
 		}
 	}
 

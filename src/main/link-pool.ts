@@ -5,11 +5,11 @@
  */
 
 import { AgyError } from "../shared/errors.ts";
-import type { LogLevel } from "../shared/lane-control.ts";
 import { LINK_IDLE_MS, MAX_IDLE_LINKS, MAX_RUNNING_LINKS } from "../shared/limits.ts";
 import type { ConversationLocks } from "./conversation-locks.ts";
 import type { LanePool } from "./lanes.ts";
 import { Link, type LinkSpec } from "./link.ts";
+import type { LogWriter } from "./log.ts";
 import type { ProcessRegistry } from "./processes/registry.ts";
 
 export type AcquireOptions = {
@@ -24,7 +24,7 @@ export type LinkPoolOptions = {
 	readonly locks: ConversationLocks;
 	/** Settles when the leftovers of killed pi processes are gone; nothing starts before. */
 	readonly swept: Promise<unknown>;
-	readonly log: (level: LogLevel, text: string) => void;
+	readonly log: LogWriter;
 };
 
 export class LinkPool {
@@ -42,6 +42,8 @@ export class LinkPool {
 	#isClosed = false;
 	/** Processes ended by the pool, by cause. */
 	readonly recycles = { profile: 0, conversation: 0, idle: 0, crowded: 0 };
+	/** Processes started, and turns that got one which had run before. */
+	readonly uses = { started: 0, reused: 0 };
 
 	constructor({ lanes, registry, locks, swept, log }: LinkPoolOptions) {
 		this.#lanes = lanes;
@@ -68,10 +70,15 @@ export class LinkPool {
 			const misfit = misfitOf(own, spec);
 			if (!misfit) {
 				own.reserve();
+				this.uses.reused++;
 				return own;
 			}
 			this.recycles[misfit]++;
-			this.#log("info", `agy ${own.pid} is recycled: another ${misfit}`);
+			this.#log("info", `agy ${own.pid} is recycled: another ${misfit}`, {
+				event: "recycle",
+				pid: own.pid,
+				cause: misfit,
+			});
 			void own.close();
 		}
 		await this.#waitForRoom(options);
@@ -99,13 +106,21 @@ export class LinkPool {
 
 	#keep(link: Link, locked: ReadonlySet<string>): void {
 		const { engine, profile, conversationId } = link.spec;
+		this.uses.started++;
 		this.#log(
 			"info",
 			`agy ${link.pid} is started: ${[profile.bin, ...engine.args(profile, conversationId, "…")].join(" ")}`,
+			{ event: "spawn", pid: link.pid, model: profile.modelSlug, resumes: conversationId !== null },
 		);
 		this.#links.add(link);
 		const over = link.closed.then(async () => {
-			this.#log("info", `agy ${link.pid} is gone: ${link.exit?.signal ?? `exit code ${link.exit?.code ?? "unknown"}`}`);
+			const { code = null, signal = null } = link.exit ?? {};
+			this.#log("info", `agy ${link.pid} is gone: ${signal ?? `exit code ${code ?? "unknown"}`}`, {
+				event: "exit",
+				pid: link.pid,
+				code,
+				signal,
+			});
 			this.#links.delete(link);
 			this.#admitNext();
 			await this.#unlock(locked).catch((error: unknown) => this.#log("error", `conversation lock: ${String(error)}`));

@@ -55,6 +55,7 @@ export class Link {
 	/** Settles when agy has said who it is, or will not any more. */
 	readonly ready: Promise<void>;
 	turns = 0;
+	readonly openedAtMs = performance.now();
 	lastUsedMs = performance.now();
 	readonly #id: LinkId;
 	readonly #lane: Lane;

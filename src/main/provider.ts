@@ -17,9 +17,9 @@ import {
 	type TranscriptContext,
 } from "@earendil-works/pi-ai";
 import { AgyError, toError } from "../shared/errors.ts";
-import type { LogLevel } from "../shared/lane-control.ts";
 import type { Conversation } from "./conversation.ts";
 import { toErrorMessage } from "./error-message.ts";
+import type { LogWriter } from "./log.ts";
 import { PiStream } from "./pi-stream.ts";
 import type { Turn } from "./turn.ts";
 import type { Segment } from "./turn-contract.ts";
@@ -41,11 +41,11 @@ export type Ask = {
 /** A turn of a session, with the conversation it belongs to. */
 export type RunningTurn = { readonly turn: Turn; readonly conversation: Conversation };
 
-export type ProviderOptions = { readonly starter: TurnStarter; readonly log: (level: LogLevel, text: string) => void };
+export type ProviderOptions = { readonly starter: TurnStarter; readonly log: LogWriter };
 
 export class Provider {
 	readonly #starter: TurnStarter;
-	readonly #log: (level: LogLevel, text: string) => void;
+	readonly #log: LogWriter;
 	/** The turn of each pi session that runs or waits for pi. */
 	readonly #running = new Map<string, RunningTurn>();
 	/** Turns on their way to agy. */
@@ -137,7 +137,10 @@ export class Provider {
 		const running = await this.#starter.startSession(ask, sessionId, attempt.isFresh, {
 			onRetry: (verdict) => {
 				if (!attempt.mayRetry || ask.signal.aborted || ask.stream.isEnded) return false;
-				this.#log("info", `turn ${verdict.kind}: nothing was done, the prompt is sent once more`);
+				this.#log("info", `turn ${verdict.kind}: nothing was done, the prompt is sent once more`, {
+					event: "turn-retry",
+					kind: verdict.kind,
+				});
 				const again = { isFresh: verdict.retry === "fresh", mayRetry: false };
 				this.#begin(ask, () => this.#start(ask, sessionId, again));
 				return true;
@@ -158,7 +161,10 @@ export class Provider {
 			return;
 		}
 		const error = toError(thrown);
-		this.#log("error", error instanceof AgyError ? error.message : (error.stack ?? error.message));
+		this.#log("error", error instanceof AgyError ? error.message : (error.stack ?? error.message), {
+			event: "turn-error",
+			code: error instanceof AgyError ? error.code : null,
+		});
 		stream.fail("error", toErrorMessage({ summary: error.message, detail: "" }));
 	}
 }

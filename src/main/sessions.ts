@@ -22,6 +22,17 @@ export type Binding = {
 
 type Stored = Binding & { readonly cwd: string; readonly boundAtMs: number };
 
+/** A session's conversation as it is written down. */
+export type BoundConversation = {
+	readonly conversationId: string;
+	readonly engineId: string;
+	readonly sessionId: string;
+	readonly cwd: string;
+	readonly boundAtMs: number;
+	/** What the user calls it; "" for no name. */
+	readonly name: string;
+};
+
 /** Old bindings are of no use: pi sessions are rarely taken up after this many others. */
 const MAX_BINDINGS = 500;
 
@@ -52,6 +63,34 @@ export class SessionBindings {
 	/** The conversation is lost or spoilt: the next turn starts a fresh one. */
 	unbind(key: SessionKey): void {
 		this.#set(key, null);
+	}
+
+	/** Every session's conversation, newest first. */
+	async all(): Promise<readonly BoundConversation[]> {
+		await this.#store.settled();
+		const file = await this.#store.read();
+		const names = toNames(file);
+		const bindings: ReadonlyMap<string, Stored | null> = new Map<string, Stored | null>([
+			...toBindings(file),
+			...this.#own,
+		]);
+		return [...bindings]
+			.flatMap(([key, binding]) => {
+				const colon = key.indexOf(":");
+				if (binding === null || colon === -1) return [];
+				const { conversationId, cwd, boundAtMs } = binding;
+				const [engineId, sessionId] = [key.slice(0, colon), key.slice(colon + 1)];
+				return { conversationId, engineId, sessionId, cwd, boundAtMs, name: names[conversationId] ?? "" };
+			})
+			.toSorted((a, b) => b.boundAtMs - a.boundAtMs);
+	}
+
+	/** "" takes the name away. Throws when it cannot be written down. */
+	async rename(conversationId: string, name: string): Promise<void> {
+		await this.#store.update((file) => {
+			const { [conversationId]: _old, ...others } = toNames(file);
+			return { ...file, names: name === "" ? others : { ...others, [conversationId]: name } };
+		});
 	}
 
 	/** Resolves when all is written down, or the last try to do so has failed. */
@@ -94,12 +133,25 @@ export class SessionBindings {
 			if (binding) bindings.set(name, binding);
 		}
 		const newestFirst = [...bindings].sort(([, a], [, b]) => b.boundAtMs - a.boundAtMs).slice(0, MAX_BINDINGS);
-		return { ...file, version: 1, sessions: Object.fromEntries(newestFirst) as unknown as JsonValue };
+		const named = new Set(newestFirst.map(([, { conversationId }]) => conversationId));
+		const labels = Object.entries(toNames(file)).filter(([conversationId]) => named.has(conversationId));
+		const { names: _names, ...others } = file;
+		return {
+			...others,
+			version: 1,
+			sessions: Object.fromEntries(newestFirst) as unknown as JsonValue,
+			...(labels.length > 0 && { names: Object.fromEntries(labels) }),
+		};
 	}
 }
 
 function nameOf({ engineId, sessionId }: SessionKey): string {
 	return `${engineId}:${sessionId}`;
+}
+
+function toNames(file: JsonObject): Readonly<Record<string, string>> {
+	const entries = Object.entries(typeof file.names === "object" && file.names !== null ? file.names : {});
+	return Object.fromEntries(entries.filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }
 
 /** The usable bindings of the file; an entry of another shape is not one. */

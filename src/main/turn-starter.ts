@@ -14,6 +14,7 @@ import { StepFiles } from "./cards/step-files.ts";
 import { type Config, requireRunnable, turnTimeoutMinOf } from "./config.ts";
 import { Conversation, userSection } from "./conversation.ts";
 import { settlesWithin } from "./deadline.ts";
+import type { LifecycleEvent } from "./diagnostics/lifecycle.ts";
 import { renderTranscript } from "./digest.ts";
 import type { Engine, Profile } from "./engines/engine.ts";
 import { planHistory } from "./history.ts";
@@ -150,6 +151,12 @@ export class TurnStarter {
 			);
 		}
 		conversation.submitted();
+		hub.log.write("debug", `a turn starts on agy ${link.pid}`, {
+			event: "turn-start",
+			pid: link.pid,
+			turn: link.turns + 1,
+			model: slug,
+		});
 		const turn: Turn = new Turn(
 			{
 				...this.#commonOptions(config, link, session, binary),
@@ -421,7 +428,13 @@ export class TurnStarter {
 	#finish(hub: Hub, link: Link, { verdict }: TurnEnd): void {
 		const { kind, summary, detail, stop } = verdict;
 		const where = `agy ${link.pid}, conversation ${link.conversationId ?? "unnamed"}, turn ${link.turns} of the process`;
-		hub.log.write(stop === "error" ? "error" : "info", `turn ${kind}: ${summary} ${detail} (${where})`);
+		hub.log.write(stop === "error" ? "error" : "info", `turn ${kind}: ${summary} ${detail} (${where})`, {
+			event: endEventOf(verdict),
+			kind,
+			pid: link.pid,
+			turn: link.turns,
+		});
+		if (kind === "crashed") hub.drift.add("exit", shapeOfExit(link));
 		if (link.stderrTail !== "") hub.log.write("debug", `agy ${link.pid} wrote to stderr: ${link.stderrTail}`);
 		if (verdict.process === "keep") hub.links.release(link);
 		else if (verdict.process === "drain") link.drain();
@@ -441,4 +454,17 @@ function toInstructions(instructions: string, door: BridgeDoor | null): string {
 	if (door === null) return instructions;
 	const note = `The tools of the user's coding agent pi are offered by the MCP server ${door.serverName}. Use that server only, and no other whose name begins with pi_: those belong to other sessions. Use its tools where they fit better than your own, above all to ask the user something. A call may answer STILL RUNNING with a call id: go on with other work and get the result later with the tool bridge_poll_result.`;
 	return instructions === "" ? note : `${instructions}\n\n${note}`;
+}
+
+function endEventOf({ kind, stop }: Verdict): LifecycleEvent {
+	if (kind === "timed-out") return "timeout";
+	if (stop === "aborted") return "abort";
+	return stop === "error" ? "turn-error" : "turn-end";
+}
+
+/** How a process ended by itself, and the word that its last line on stderr begins with ("panic:"), if it does with one. */
+function shapeOfExit({ exit, stderrTail }: Link): string {
+	const how = exit?.signal ?? `code-${exit?.code ?? "unknown"}`;
+	const word = /^[a-z][a-z_-]{1,20}(?=:)/i.exec(stderrTail.trimEnd().split("\n").at(-1) ?? "")?.[0];
+	return word === undefined ? how : `${how}:${word}`;
 }

@@ -9,8 +9,8 @@
 import type { AgyError } from "../shared/errors.ts";
 import type { TurnEndEvent } from "../shared/events.ts";
 import type { RejectReason } from "../shared/messages.ts";
+import { redact } from "../shared/redact.ts";
 import type { Exit } from "./processes/piped-process.ts";
-import { redact } from "./redact.ts";
 
 export type TurnEvidence = {
 	/** What made the turn end. */

@@ -5,6 +5,7 @@
 
 import type { MessagePort } from "node:worker_threads";
 import type { PlainError } from "./errors.ts";
+import type { Timing } from "./timing.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type LaneKind = "decode" | "poll" | "audio";
@@ -30,12 +31,20 @@ export type LaneStats = {
 	readonly bytesIn: number;
 	/** Input bytes reported to main or waiting for the next frame, and not acknowledged. */
 	readonly heldBytes: number;
+	/** Messages that wait for the next frame. */
+	readonly queuedMessages: number;
 	readonly pausedLinks: number;
 	readonly pauses: number;
 	readonly rejectedLines: number;
 	readonly tickMs: number;
 	/** Share of time the thread was busy since the last call, 0 to 1. */
 	readonly utilization: number;
+	/** One chunk of a process's output, from its arrival to the events of it. */
+	readonly decode: Timing;
+	/** From the first report in a frame to the frame's post. */
+	readonly tick: Timing;
+	/** How late the thread's timers fired while it had links. */
+	readonly loopDelay: Timing;
 };
 
 export type LaneControl = {

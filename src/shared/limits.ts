@@ -4,7 +4,7 @@
  */
 
 /** Bumped with every incompatible change of messages.ts; a lane built from other sources refuses to start. */
-export const CONTRACT_VERSION = 2;
+export const CONTRACT_VERSION = 3;
 
 // --- bytes and lines -------------------------------------------------------------------------------------------------
 
@@ -49,6 +49,8 @@ export const LOW_WATER_BYTES = 64 * 1024;
 export const CONTROL_TIMEOUT_MS = 2_000;
 /** From asking for a thread to its hello; type stripping on a loaded 2-core machine takes up to a second. */
 export const LANE_START_TIMEOUT_MS = 20_000;
+/** How often a thread notes how late its timers fire: ten wake-ups a second, and nothing shorter is felt. */
+export const LOOP_DELAY_INTERVAL_MS = 100;
 /** After this many crashes within CRASH_WINDOW_MS a lane kind stays down. */
 export const MAX_CRASHES = 3;
 export const CRASH_WINDOW_MS = 60_000;

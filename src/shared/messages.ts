@@ -5,6 +5,8 @@
  */
 
 import type { AudioContainer, CaptureResult, Level } from "./audio.ts";
+import type { CaptureSettings } from "./capture.ts";
+import type { Drift } from "./drift.ts";
 import type { AgyEvent } from "./events.ts";
 import type { LogLevel } from "./lane-control.ts";
 
@@ -44,7 +46,14 @@ export type RunExit = { readonly code: number | null; readonly signal: string | 
 /** Main to lane. */
 export type LaneCommand =
 	/** Expect the three pipes of a new process. Sent before main connects them. */
-	| { readonly kind: "open"; readonly link: LinkId; readonly token: string; readonly subject: LinkSubject | null }
+	| {
+			readonly kind: "open";
+			readonly link: LinkId;
+			readonly token: string;
+			readonly subject: LinkSubject | null;
+			/** Record its turns; null for not. */
+			readonly capture: CaptureSettings | null;
+	  }
 	/** The process runs. */
 	| { readonly kind: "process-started"; readonly link: LinkId; readonly pid: number }
 	/** Write to the process's stdin, in order. `text` includes its line end. */
@@ -76,6 +85,8 @@ export type LaneMessage =
 			/** The start of the first one. */
 			readonly sample: string;
 	  }
+	/** What the process said that this version does not know, since the last report. With the end of a turn and of the output. */
+	| { readonly kind: "drift"; readonly link: LinkId; readonly shapes: readonly Drift[] }
 	/** What the process wrote to stderr, undecided and unfiltered. */
 	| { readonly kind: "stderr"; readonly link: LinkId; readonly text: string }
 	/** How loud it was since the last report. At most 20 a second. `capturedMs` is the whole capture so far. */
@@ -107,6 +118,7 @@ const COMMAND_KINDS: ReadonlySet<string> = new Set<LaneCommand["kind"]>([
 const MESSAGE_KINDS: ReadonlySet<string> = new Set<LaneMessage["kind"]>([
 	"events",
 	"lines-rejected",
+	"drift",
 	"stderr",
 	"level",
 	"captured",

@@ -9,19 +9,22 @@
  */
 
 import { createServer, type Server, type Socket } from "node:net";
-import { performance } from "node:perf_hooks";
+import { monitorEventLoopDelay, performance } from "node:perf_hooks";
 import { threadId } from "node:worker_threads";
 import { AgyError, assertNever, toPlainError } from "../shared/errors.ts";
 import { decode, encode } from "../shared/frames.ts";
 import type { LaneControl, LaneEnd, LaneStart, LaneStats } from "../shared/lane-control.ts";
-import { CONTRACT_VERSION } from "../shared/limits.ts";
+import { CONTRACT_VERSION, LOOP_DELAY_INTERVAL_MS } from "../shared/limits.ts";
 import { type Frame, isCommandFrame, type LaneCommand, type LaneMessage, type LinkId } from "../shared/messages.ts";
 import { serve } from "../shared/rpc.ts";
+import { toTiming } from "../shared/timing.ts";
 import { type DecoderFactory, Link, type PipeName } from "./link.ts";
+import { Meter } from "./meter.ts";
 import { Outbox } from "./outbox.ts";
 
 const PREAMBLE_MAX_BYTES = 256;
 const LF = 0x0a;
+const NS_PER_MS = 1_000_000;
 
 /** Runs a lane until it is closed. Resolves with its end; a broken contract is an end, not a throw. */
 export function runLane(start: LaneStart, createDecoder: DecoderFactory): Promise<LaneEnd> {
@@ -42,8 +45,13 @@ class Lane {
 	readonly #outbox: Outbox;
 	readonly #server: Server;
 	readonly #listening: Promise<void>;
+	readonly #decodeTimes = new Meter();
+	/** Runs while there are links: an idle lane sleeps. */
+	readonly #loopDelay = monitorEventLoopDelay({ resolution: LOOP_DELAY_INTERVAL_MS });
 	#utilization = performance.eventLoopUtilization();
 	#closedStats = { bytesIn: 0, pauses: 0, rejectedLines: 0 };
+	/** What is still being written of links that are gone: the thread stays until it is. */
+	readonly #recordings = new Set<Promise<void>>();
 	#ended = false;
 
 	constructor(start: LaneStart, createDecoder: DecoderFactory, resolve: (end: LaneEnd) => void) {
@@ -94,7 +102,15 @@ class Lane {
 	#obey(command: LaneCommand): void {
 		switch (command.kind) {
 			case "open":
-				this.#links.set(command.link, new Link(command.link, this.#outbox, this.#createDecoder, command.subject));
+				this.#links.set(
+					command.link,
+					new Link(command.link, this.#outbox, this.#createDecoder, {
+						decodeTimes: this.#decodeTimes,
+						subject: command.subject,
+						capture: command.capture,
+					}),
+				);
+				this.#loopDelay.enable();
 				this.#tokens.set(command.token, command.link);
 				return;
 			case "write":
@@ -134,7 +150,10 @@ class Lane {
 		this.#closedStats.pauses += pauses;
 		this.#closedStats.rejectedLines += rejectedLines;
 		link.close();
+		const recording = link.recorded.then(() => void this.#recordings.delete(recording));
+		this.#recordings.add(recording);
 		this.#links.delete(id);
+		if (this.#links.size === 0) this.#loopDelay.disable();
 		for (const [token, owner] of this.#tokens) if (owner === id) this.#tokens.delete(token);
 	}
 
@@ -178,6 +197,8 @@ class Lane {
 			pauses: sum("pauses"),
 			rejectedLines: sum("rejectedLines"),
 			utilization: performance.eventLoopUtilization(this.#utilization, before).utilization,
+			decode: this.#decodeTimes.timing,
+			loopDelay: toTiming(this.#loopDelay, NS_PER_MS, LOOP_DELAY_INTERVAL_MS),
 		};
 	}
 
@@ -189,7 +210,7 @@ class Lane {
 		this.#server.close();
 		this.#start.data.close();
 		this.#start.control.close();
-		this.#resolve(end);
+		void Promise.all(this.#recordings).then(() => this.#resolve(end));
 	}
 }
 

@@ -13,9 +13,13 @@
 
 import type { Socket } from "node:net";
 import { StringDecoder } from "node:string_decoder";
+import type { CaptureSettings } from "../shared/capture.ts";
+import { DriftCounter, type DriftKind } from "../shared/drift.ts";
 import type { AgyEvent } from "../shared/events.ts";
 import { EOF_AFTER_EXIT_MAX_MS, EOF_AFTER_EXIT_MS, HIGH_WATER_BYTES, LOW_WATER_BYTES } from "../shared/limits.ts";
 import type { LaneMessage, LinkId, LinkSubject, RejectReason, RunExit } from "../shared/messages.ts";
+import { FlightRecorder } from "./flight-recorder.ts";
+import type { Meter } from "./meter.ts";
 import type { Outbox } from "./outbox.ts";
 
 export type PipeName = "stdin" | "stdout" | "stderr";
@@ -50,6 +54,8 @@ export type DecoderSink = {
 	write(bytes: Uint8Array): void;
 	endInput(): void;
 	reject(reason: RejectReason, byteLength: number, sample: string): void;
+	/** Something this version does not know; unknown events are counted without. */
+	drift(what: DriftKind, name: string): void;
 	/** Sends what did not come with a chunk. */
 	flush(): void;
 	/** So many bytes went into the events since, from elsewhere than stdout. */
@@ -60,6 +66,13 @@ export type DecoderSink = {
 };
 
 export type DecoderFactory = (sink: DecoderSink, subject: LinkSubject | null) => Decoder;
+
+export type LinkOptions = {
+	/** The lane's: what each chunk took is recorded there. */
+	readonly decodeTimes: Meter;
+	readonly subject?: LinkSubject | null;
+	readonly capture?: CaptureSettings | null;
+};
 
 type Rejected = { count: number; byteLength: number; readonly reason: RejectReason; readonly sample: string };
 
@@ -75,6 +88,10 @@ export class Link {
 	#inputEnding = false;
 	#heldTurnEnd: AgyEvent | null = null;
 	#rejected: Rejected | null = null;
+	readonly #drift = new DriftCounter();
+	readonly #decodeTimes: Meter;
+	/** Null unless the user asked for it. */
+	readonly #recorder: FlightRecorder | null;
 	#paused = false;
 	#state: "open" | "ended" | "closed" = "open";
 	#exitTimer: NodeJS.Timeout | undefined;
@@ -85,8 +102,16 @@ export class Link {
 	#pauses = 0;
 	#rejectedLines = 0;
 
-	constructor(id: LinkId, outbox: Outbox, createDecoder: DecoderFactory, subject: LinkSubject | null = null) {
+	constructor(
+		id: LinkId,
+		outbox: Outbox,
+		createDecoder: DecoderFactory,
+		{ decodeTimes, subject = null, capture = null }: LinkOptions,
+	) {
 		this.#id = id;
+		const log = (text: string) => outbox.message({ kind: "log", level: "warn", text });
+		this.#recorder = capture && new FlightRecorder(capture, id, log);
+		this.#decodeTimes = decodeTimes;
 		this.#outbox = outbox;
 		const isPaused = () => this.#paused;
 		this.#decoder = createDecoder(
@@ -100,12 +125,13 @@ export class Link {
 				write: (bytes) => this.write(bytes),
 				endInput: () => this.endInput(),
 				reject: (reason, byteLength, sample) => this.#noteRejected(reason, byteLength, sample),
+				drift: (what, name) => this.#drift.add(what, name),
 				flush: () => outbox.flush(),
 				taken: (bytes) => this.#endChunk(bytes),
 				get isPaused() {
 					return isPaused();
 				},
-				log: (text) => outbox.message({ kind: "log", level: "warn", text }),
+				log,
 			},
 			subject,
 		);
@@ -119,6 +145,11 @@ export class Link {
 		readonly rejectedLines: number;
 	} {
 		return { bytesIn: this.#bytesIn, pauses: this.#pauses, paused: this.#paused, rejectedLines: this.#rejectedLines };
+	}
+
+	/** Resolves when what was recorded of the link is on disk. */
+	get recorded(): Promise<void> {
+		return this.#recorder?.settled ?? Promise.resolve();
 	}
 
 	/** Main has connected one of the pipes. `first` is what it carried behind the preamble. */
@@ -136,6 +167,7 @@ export class Link {
 
 	write(data: string | Uint8Array): void {
 		const stdin = this.#pipes.get("stdin");
+		if (typeof data === "string") this.#recorder?.sent(data);
 		if (stdin) stdin.write(data);
 		else this.#unsent.push(data);
 	}
@@ -151,6 +183,7 @@ export class Link {
 
 	processExited(exit: RunExit): void {
 		this.#exit = exit;
+		this.#recorder?.exited(exit);
 		if (this.#openOutputs <= 0) this.#finish();
 		this.#endWhenQuiet(performance.now() + EOF_AFTER_EXIT_MAX_MS);
 	}
@@ -214,10 +247,12 @@ export class Link {
 	 */
 	#report(event: AgyEvent): void {
 		this.#releaseTurnEnd();
+		if (event.kind === "unknown") this.#drift.add(event.what, event.name);
 		if (event.kind !== "turn-end") {
 			this.#outbox.event(this.#id, event);
 			return;
 		}
+		this.#reportDrift();
 		this.#heldTurnEnd = event;
 		// Twice: the first may come before the pipes have been looked at again.
 		setImmediate(() =>
@@ -229,19 +264,27 @@ export class Link {
 	}
 
 	#releaseTurnEnd(): void {
-		if (this.#heldTurnEnd && this.#state !== "closed") this.#outbox.event(this.#id, this.#heldTurnEnd);
+		const event = this.#heldTurnEnd;
+		if (event && this.#state !== "closed") this.#outbox.event(this.#id, event);
+		if (event?.kind === "turn-end") this.#recorder?.turnEnded(event.status);
 		this.#heldTurnEnd = null;
 	}
 
 	#decode(chunk: Buffer): void {
 		if (this.#state !== "open") return;
 		this.#bytesIn += chunk.length;
+		this.#recorder?.received("out", chunk);
+		const startMs = performance.now();
+		const bytes = this.#decoder.isSampling ? 0 : chunk.length;
 		this.#decoder.push(chunk);
-		this.#endChunk(this.#decoder.isSampling ? 0 : chunk.length);
+		const endMs = performance.now();
+		this.#decodeTimes.record(endMs - startMs);
+		this.#endChunk(bytes, endMs);
 	}
 
 	#reportStderr(chunk: Buffer): void {
 		if (this.#state === "closed") return;
+		this.#recorder?.received("err", chunk);
 		const text = this.#stderrText.write(chunk);
 		if (text) this.#outbox.message({ kind: "stderr", link: this.#id, text });
 		this.#endChunk(chunk.length);
@@ -288,15 +331,17 @@ export class Link {
 	#end(): void {
 		if (this.#state !== "open") return;
 		this.#releaseTurnEnd();
+		this.#reportDrift();
+		this.#recorder?.turnEnded(null);
 		this.#state = "ended";
 		this.#outbox.message({ kind: "output-ended", link: this.#id });
 		this.#outbox.flush();
 	}
 
-	#endChunk(bytes: number): void {
-		this.#lastReadMs = performance.now();
+	#endChunk(bytes: number, nowMs = performance.now()): void {
+		this.#lastReadMs = nowMs;
 		this.#reportRejected();
-		this.#outbox.endChunk(this.#id, bytes, performance.now());
+		this.#outbox.endChunk(this.#id, bytes, nowMs);
 		if (this.#paused || this.#outbox.heldBytes(this.#id) < HIGH_WATER_BYTES) return;
 		this.#paused = true;
 		this.#pauses++;
@@ -312,6 +357,11 @@ export class Link {
 		} else {
 			this.#rejected = { count: 1, byteLength, reason, sample };
 		}
+	}
+
+	#reportDrift(): void {
+		if (this.#drift.isEmpty) return;
+		this.#outbox.message({ kind: "drift", link: this.#id, shapes: this.#drift.take() });
 	}
 
 	#reportRejected(): void {

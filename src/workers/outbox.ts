@@ -10,6 +10,8 @@
 import type { AgyEvent } from "../shared/events.ts";
 import { FRAME_BYTES, MAX_TICK_MS, QUIET_AFTER_MS, TICK_MS, TICK_MS_PER_BUSY_LINK } from "../shared/limits.ts";
 import type { Frame, LaneMessage, LinkId } from "../shared/messages.ts";
+import type { Timing } from "../shared/timing.ts";
+import { Meter } from "./meter.ts";
 
 type OpenBatch = { kind: "events"; link: LinkId; bytes: number; events: AgyEvent[] };
 
@@ -33,7 +35,10 @@ export type OutboxStats = {
 	readonly frames: number;
 	readonly events: number;
 	readonly heldBytes: number;
+	readonly queuedMessages: number;
 	readonly tickMs: number;
+	/** From the first report in a frame to the frame's post. */
+	readonly tick: Timing;
 };
 
 export class Outbox {
@@ -48,6 +53,9 @@ export class Outbox {
 	#tickMs = TICK_MS;
 	#fixedTickMs = 0;
 	#eventCount = 0;
+	/** When the frame being built got its first report; null when it has none, or was made to leave at once. */
+	#reportedMs: number | null = null;
+	readonly #waits = new Meter();
 
 	constructor(post: (frame: Frame<LaneMessage>) => void) {
 		this.#post = post;
@@ -109,6 +117,7 @@ export class Outbox {
 			ledger.carriedBytes += bytes;
 			if (ledger.reported) this.#charge(ledger, nowMs);
 		}
+		if (this.#reportedMs === null && this.#messages.length > 0) this.#reportedMs = nowMs;
 		const leftMs = this.#lastFrameMs + this.#tickMs - nowMs;
 		if (this.#flushWithChunk || this.#pendingBytes >= FRAME_BYTES || leftMs <= 0) this.flush();
 		else if (!this.#timer && this.#messages.length > 0) {
@@ -123,6 +132,8 @@ export class Outbox {
 		if (this.#messages.length === 0) return;
 		const seq = ++this.#seq;
 		this.#lastFrameMs = performance.now();
+		if (this.#reportedMs !== null) this.#waits.record(this.#lastFrameMs - this.#reportedMs);
+		this.#reportedMs = null;
 		let busyLinks = 0;
 		for (const ledger of this.#ledgers.values()) {
 			if (this.#lastFrameMs - ledger.lastEventMs <= QUIET_AFTER_MS) busyLinks++;
@@ -162,7 +173,14 @@ export class Outbox {
 	stats(): OutboxStats {
 		let heldBytes = 0;
 		for (const ledger of this.#ledgers.values()) heldBytes += ledger.heldBytes;
-		return { frames: this.#seq, events: this.#eventCount, heldBytes, tickMs: this.#tickMs };
+		return {
+			frames: this.#seq,
+			events: this.#eventCount,
+			heldBytes,
+			queuedMessages: this.#messages.length,
+			tickMs: this.#tickMs,
+			tick: this.#waits.timing,
+		};
 	}
 
 	/** Ends the tick. */

@@ -173,6 +173,63 @@ describe("a reader that stops", () => {
 	});
 });
 
+describe("what a lane tells of itself", () => {
+	it("is how much it read, how long decoding and frames took, and how busy its thread is", async () => {
+		const { heard } = await rig.ask("anything", { scenario: steady(50, "said") });
+		await heard.done();
+		const [lane] = await rig.lanes.report();
+		expect(lane).toMatchObject({ kind: "decode", number: 1, links: 1 });
+		if (!lane?.stats) throw new Error("the lane does not answer");
+		const { bytesIn, events, frames, threadId, utilization, decode, tick } = lane.stats;
+		expect(bytesIn).toBeGreaterThan(50 * STEADY_BYTES);
+		expect(events).toBeGreaterThan(0);
+		expect(frames).toBeGreaterThan(0);
+		expect(rig.lanes.threads.map((thread) => thread.threadId)).toContain(threadId);
+		expect(utilization).toBeGreaterThan(0);
+		for (const { count, p50Ms, p99Ms, maxMs } of [decode, tick]) {
+			expect(count).toBeGreaterThan(0);
+			expect(maxMs).toBeGreaterThan(0);
+			expect(p50Ms).toBeLessThanOrEqual(p99Ms);
+			expect(p99Ms).toBeLessThanOrEqual(maxMs * 1.01);
+		}
+		await until("a late timer is noted", async () => ((await rig.lanes.stats())[0]?.loopDelay.count ?? 0) > 0);
+		expect(rig.lanes.history.decode).toEqual({ started: 1, crashes: 0, down: null });
+	});
+
+	it("is waited for no longer than a control call may take", async () => {
+		const hung = sandbox.write(
+			"hung-worker.mjs",
+			`import { existsSync } from "node:fs";
+			import run from ${JSON.stringify(DECODE_URL.href)};
+			const hang = () => existsSync(${JSON.stringify(`${sandbox.path}/hang`)}) && Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+			export default (start) => (setInterval(hang, 5).unref(), run(start));`,
+		);
+		const lanes = new LanePool({
+			workerUrls: { ...workerUrls(DECODE_URL.href), decode: new URL(`file://${hung}`) },
+			socketDir: sandbox.path,
+			log: () => {},
+		});
+		await lanes.acquire("decode");
+		expect((await lanes.report())[0]?.stats).toMatchObject({ links: 0 });
+		sandbox.write("hang", "");
+		const report = await until("the lane is silent", async () => {
+			const rows = await lanes.report();
+			return rows[0]?.stats === null && rows;
+		});
+		expect(report).toEqual([{ kind: "decode", number: 1, links: 0, stats: null }]);
+		await lanes.close();
+		expect(lanes.threads.length).toBe(0);
+	});
+
+	it("is joined by what its kind has been through", async () => {
+		await rig.crash(await threadIdOf(await rig.lanes.acquire("decode")));
+		await until("the crash is noted", () => rig.lanes.history.decode.crashes === 1);
+		await rig.lanes.acquire("decode");
+		expect(rig.lanes.history.decode).toEqual({ started: 2, crashes: 1, down: null });
+		expect(rig.lanes.history.audio.started).toBe(0);
+	});
+});
+
 describe("the contract between main and a lane", () => {
 	it("ends a lane of another contract version with bad-frame", async () => {
 		const pool = new Piscina({ maxThreads: 1, atomics: "disabled" });

@@ -92,6 +92,7 @@ describe("each setting, from the environment and from the file", () => {
 		["agent", "AGY_AGENT", "reviewer", "reviewer", "writer", "writer"],
 		["extraArgs", "AGY_EXTRA_ARGS", " --sandbox  --x=1 ", ["--sandbox", "--x=1"], ["--with space"], ["--with space"]],
 		["debug", "AGY_DEBUG", "1", true, true, true],
+		["capture", "AGY_CAPTURE", "3", 3, 5, 5],
 		["askTool", "AGY_ASK_TOOL", "off", false, false, false],
 		["defaultModel", "AGY_DEFAULT_MODEL", "flash", "flash", " opus 4.6 ", "opus 4.6"],
 		["defaultThinking", "AGY_DEFAULT_THINKING", "high", "high", "off", "off"],
@@ -160,6 +161,8 @@ describe("a value that is not understood is named", () => {
 
 	test.each<[keyof Config, string, string, unknown]>([
 		["debug", "AGY_DEBUG", "2", false],
+		["capture", "AGY_CAPTURE", "1.5", 0],
+		["capture", "AGY_CAPTURE", "101", 0],
 		["turnTimeoutMin", "AGY_TURN_TIMEOUT_MIN", "soon", null],
 		["turnTimeoutMin", "AGY_TURN_TIMEOUT_MIN", "-1", null],
 		["inactivityTimeoutMin", "AGY_INACTIVITY_TIMEOUT_MIN", "Infinity", 5],

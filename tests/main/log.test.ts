@@ -50,6 +50,44 @@ describe("what is written", () => {
 	});
 });
 
+describe("an event", () => {
+	test("stands in the line with its facts, short and without credentials", async () => {
+		const log = new Log(folder.at("logs"), false);
+		log.write("warn", "a turn failed", {
+			event: "turn-error",
+			kind: "quota",
+			pid: 7,
+			tool: "AIzaSyA1234567890abcdefghijklmnop",
+		});
+		log.write("warn", "no event");
+		await log.settled();
+		expect(lines()).toMatchObject([
+			{ event: "turn-error", facts: { kind: "quota", pid: 7, tool: "[api key]" }, text: "a turn failed" },
+			{ text: "no event" },
+		]);
+		expect(lines()[1]).not.toHaveProperty("event");
+		expect(lines()[1]).not.toHaveProperty("facts");
+	});
+
+	test("is remembered also when its level is not written", async () => {
+		const log = new Log(folder.at("logs"), false);
+		log.write("debug", "the content of it", { event: "spawn", pid: 7 });
+		await log.settled();
+		expect(readdirSync(folder.path)).toStrictEqual([]);
+		expect(log.lifecycle).toMatchObject([{ mark: { event: "spawn", pid: 7 } }]);
+		expect(JSON.stringify(log.lifecycle)).not.toContain("content");
+	});
+
+	test("of a very long text costs no long time", async () => {
+		const log = new Log(folder.at("logs"), false);
+		const startMs = performance.now();
+		log.write("error", '"token'.repeat(5_000_000));
+		expect(performance.now() - startMs).toBeLessThan(1_000);
+		await log.settled();
+		expect(lines()[0]?.text).toHaveLength(2_000);
+	});
+});
+
 describe("the files", () => {
 	test("are private and come with the first line", async () => {
 		const log = new Log(folder.at("logs"), false);

@@ -225,3 +225,43 @@ describe("a disk that cannot be written", () => {
 		expect(await open().find(key())).toMatchObject(binding("c1"));
 	});
 });
+
+describe("the list of all", () => {
+	test("holds every session's conversation with its name, newest first, also what is not written yet", async () => {
+		const before = open();
+		before.bind(key(), binding("c1"));
+		await before.settled();
+		await before.rename("c1", "the good one");
+		const bindings = open();
+		bindings.bind(key({ sessionId: "a:b", engineId: "legacy-sqlite", cwd: "/srv/other" }), binding("c2"));
+		expect(await bindings.all()).toMatchObject([
+			{ conversationId: "c2", engineId: "legacy-sqlite", sessionId: "a:b", cwd: "/srv/other", name: "" },
+			{ conversationId: "c1", engineId: "stream-json", sessionId: "s1", cwd: "/srv/demo", name: "the good one" },
+		]);
+		bindings.unbind(key());
+		expect((await bindings.all()).map(({ conversationId }) => conversationId)).toStrictEqual(["c2"]);
+	});
+
+	test("keeps a name while its conversation is bound to any session, and not longer", async () => {
+		const bindings = open();
+		bindings.bind(key(), binding("c1"));
+		bindings.bind(key({ sessionId: "s2" }), binding("c1"));
+		await bindings.settled();
+		await bindings.rename("c1", "x");
+		bindings.unbind(key());
+		await bindings.settled();
+		expect((await file()).names).toStrictEqual({ c1: "x" });
+		bindings.unbind(key({ sessionId: "s2" }));
+		await bindings.settled();
+		expect((await file()).names).toBeUndefined();
+	});
+
+	test("takes a name away again", async () => {
+		const bindings = open();
+		bindings.bind(key(), binding("c1"));
+		await bindings.settled();
+		await bindings.rename("c1", "x");
+		await bindings.rename("c1", "");
+		expect(await bindings.all()).toMatchObject([{ name: "" }]);
+	});
+});

@@ -12,6 +12,7 @@ import { LanePool, type LinkMessage } from "../../src/main/lanes.ts";
 import type { Link, LinkConsumer, LinkEnd, LinkSpec } from "../../src/main/link.ts";
 import { LinkPool } from "../../src/main/link-pool.ts";
 import { ProcessRegistry } from "../../src/main/processes/registry.ts";
+import type { CaptureSettings } from "../../src/shared/capture.ts";
 import type { AgyEvent } from "../../src/shared/events.ts";
 import { until, within } from "./condition.ts";
 import { guardiansOf } from "./process-table.ts";
@@ -39,10 +40,11 @@ export class LaneRig {
 	readonly #sandbox: Sandbox;
 	#isGuardianNoted = false;
 
-	constructor(sandbox: Sandbox) {
+	/** `capture` has the lanes record their turns. */
+	constructor(sandbox: Sandbox, capture: CaptureSettings | null = null) {
 		this.#sandbox = sandbox;
 		const socketDir = join(sandbox.path, "sockets");
-		mkdirSync(socketDir);
+		mkdirSync(socketDir, { recursive: true });
 		const store = new JsonStore(join(sandbox.agentDir, "pi-agy", "processes.json"));
 		this.registry = new ProcessRegistry(store, socketDir, (error) => {
 			throw error;
@@ -51,6 +53,7 @@ export class LaneRig {
 			workerUrls: workerUrls(new URL("../../src/main/hub.ts", import.meta.url).href),
 			socketDir,
 			maxDecodeLanes: 4, // on any machine
+			capture,
 			log: () => {},
 		});
 		const locks = new ConversationLocks(join(sandbox.agentDir, "pi-agy", "locks"));

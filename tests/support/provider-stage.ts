@@ -28,6 +28,7 @@ import { type Binding, SessionBindings } from "../../src/main/sessions.ts";
 import { Spill } from "../../src/main/spill.ts";
 import { Steps } from "../../src/main/steps.ts";
 import { type Session, TurnStarter } from "../../src/main/turn-starter.ts";
+import { DriftCounter } from "../../src/shared/drift.ts";
 import { AgyError } from "../../src/shared/errors.ts";
 import type { TurnEndEvent } from "../../src/shared/events.ts";
 import { notice, text, turnEnd } from "./agy-events.ts";
@@ -311,6 +312,7 @@ export class ProviderStage {
 			binaries: { find: () => this.findBinary() },
 			agentFiles: { stage: (systemPrompt: string) => this.stageAgent(systemPrompt) },
 			log: { write: (_level: string, line: string) => void this.logged.push(line) },
+			drift: new DriftCounter(),
 			links: {
 				acquire: (spec: LinkSpec, options: AcquireOptions) => this.#acquire(spec, options),
 				release: (link: AgyLink) => this.#takeBack(link, link.spec.sessionId === null ? "closed" : "idle"),

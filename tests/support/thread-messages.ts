@@ -122,6 +122,14 @@ export const anyMessage: fc.Arbitrary<LaneMessage> = fc.oneof(
 		reason: fc.constantFrom("too-long" as const, "not-json" as const, "not-object" as const),
 		sample: anyText,
 	}),
+	record({
+		kind: fc.constant("drift" as const),
+		link: anyLink,
+		shapes: fc.array(
+			record({ what: fc.constantFrom("event" as const, "field" as const), name: anyText, count: fc.nat() }),
+			{ maxLength: 3 },
+		),
+	}),
 	record({ kind: fc.constant("stderr" as const), link: anyLink, text: anyText }),
 	record({
 		kind: fc.constant("level" as const),
@@ -162,6 +170,7 @@ export const anyCommand: fc.Arbitrary<LaneCommand> = fc.oneof(
 		kind: fc.constant("open" as const),
 		link: anyLink,
 		token: anyText,
+		capture: fc.option(record({ directory: anyText, turns: fc.nat() })),
 		subject: fc.option(
 			fc.oneof(
 				record({

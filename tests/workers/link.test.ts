@@ -7,8 +7,9 @@ import { EOF_AFTER_EXIT_MAX_MS, EOF_AFTER_EXIT_MS, HIGH_WATER_BYTES, MAX_LINE_BY
 import type { Frame, LaneMessage } from "../../src/shared/messages.ts";
 import { StreamJsonDecoder } from "../../src/workers/decode/stream-json-decoder.ts";
 import { type DecoderFactory, Link, type PipeName } from "../../src/workers/link.ts";
+import { Meter } from "../../src/workers/meter.ts";
 import { Outbox } from "../../src/workers/outbox.ts";
-import { deltaLine, resultLine, toLine } from "../support/agy-lines.ts";
+import { deltaLine, resultLine, stepLine, toLine } from "../support/agy-lines.ts";
 import { until } from "../support/condition.ts";
 import { Folder } from "../support/folder.ts";
 
@@ -29,6 +30,7 @@ let frames: Frame<LaneMessage>[];
 let watches: string[];
 let outbox: Outbox;
 let link: Link;
+let decodeTimes: Meter;
 let sockets: Socket[];
 let socketCount: number;
 
@@ -38,7 +40,8 @@ beforeEach(() => {
 	sockets = [];
 	socketCount = 0;
 	outbox = new Outbox((frame) => frames.push(frame));
-	link = new Link(1, outbox, createDecoder);
+	decodeTimes = new Meter();
+	link = new Link(1, outbox, createDecoder, { decodeTimes });
 });
 
 afterEach(() => {
@@ -93,6 +96,49 @@ const ended = () => kinds().includes("output-ended");
 const RESULT = toLine(resultLine({ response: "Hi." }));
 const EXIT = { code: 0, signal: null };
 const DELTA = toLine(deltaLine(1, "Hi."));
+
+describe("what is not known", () => {
+	const drifts = () => messages().flatMap((message) => (message.kind === "drift" ? message.shapes : []));
+
+	test("is counted and reported once, with the turn's end, in front of it", async () => {
+		await attach("stderr");
+		const stdout = await attach("stdout");
+		const mood = toLine({ event: "mood", mood: { text: "happy" } });
+		stdout.write(mood + mood + toLine(stepLine(1, "HALF", "dream", { hint: 1 })) + DELTA);
+		await until("the text", () => text() !== "");
+		expect(kinds()).not.toContain("drift");
+		stdout.write(RESULT);
+		await until("the turn's end", () => kinds().includes("turn-end"));
+		expect(kinds().slice(-2)).toStrictEqual(["drift", "turn-end"]);
+		expect(drifts()).toStrictEqual([
+			{ what: "event", name: "mood", count: 2 },
+			{ what: "field", name: "step_update.hint", count: 1 },
+			{ what: "step-state", name: "HALF", count: 1 },
+			{ what: "step-type", name: "dream", count: 1 },
+		]);
+		stdout.end(RESULT);
+		await until("another end", () => kinds().filter((kind) => kind === "turn-end").length === 2);
+		expect(drifts()).toHaveLength(4);
+	});
+
+	test("is reported with the end of the output when no turn ends", async () => {
+		(await attach("stderr")).end();
+		(await attach("stdout")).end(toLine({ event: "mood" }));
+		await until("the end", ended);
+		expect(kinds().slice(-2)).toStrictEqual(["drift", "output-ended"]);
+	});
+});
+
+describe("the time that decoding takes", () => {
+	test("is recorded for each chunk of stdout, in the lane's account", async () => {
+		await attach("stderr", "not of it");
+		const stdout = await attach("stdout", DELTA);
+		stdout.write(RESULT);
+		await until("the turn's end", () => kinds().includes("turn-end"));
+		expect(decodeTimes.timing).toMatchObject({ count: 2, p50Ms: expect.any(Number) });
+		expect(decodeTimes.timing.maxMs).toBeGreaterThan(0);
+	});
+});
 
 describe("a turn's end", () => {
 	test("comes after what stood on stderr at that moment, wherever in the event loop it is read", async () => {

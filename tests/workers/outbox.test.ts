@@ -43,6 +43,24 @@ function passTick(): void {
 	vi.advanceTimersByTime(MAX_TICK_MS);
 }
 
+describe("the time that frames take", () => {
+	test("runs from the first report to the post, and not while there is nothing to report", () => {
+		openBusy(1);
+		const before = outbox.stats().tick.count;
+		vi.advanceTimersByTime(2);
+		outbox.endChunk(1, 10, performance.now()); // A piece of a line.
+		vi.advanceTimersByTime(1);
+		chunk(1, [text("b", 0)]);
+		expect(outbox.stats()).toMatchObject({ queuedMessages: 1, tick: { count: before } });
+		vi.advanceTimersByTime(1);
+		chunk(1, [text("c", 0)]);
+		passTick();
+		const { queuedMessages, tick } = outbox.stats();
+		expect([queuedMessages, tick.count]).toStrictEqual([0, before + 1]);
+		expect(Math.round(tick.maxMs)).toBe(TICK_MS - 3);
+	});
+});
+
 describe("when a frame leaves", () => {
 	test("the first event of a quiet link goes at once", () => {
 		outbox.addLink(1);

@@ -71,14 +71,34 @@ type Finished = {
 
 type Call = Parked | Running | Finished;
 
+export type CallStage = "call-tool" | "call-tool-ok" | "call-tool-failed" | "call-tool-escalated";
+
+/** How many calls are where. */
+export type CallCounts = { readonly parked: number; readonly escalated: number; readonly unseen: number };
+
 export class ParkedCalls {
 	readonly #deliver: (call: ParkedCall) => boolean;
+	readonly #onStage: (stage: CallStage, tool: string) => void;
 	readonly #calls = new Map<string, Call>();
 	readonly #tombstones = new Map<string, Tombstone>();
 
 	/** `deliver` hands a call to the live turn, or returns false when there is none. */
-	constructor(options: { readonly deliver: (call: ParkedCall) => boolean }) {
+	constructor(options: {
+		readonly deliver: (call: ParkedCall) => boolean;
+		/** What becomes of calls, for the log. */
+		readonly onStage?: (stage: CallStage, tool: string) => void;
+	}) {
 		this.#deliver = options.deliver;
+		this.#onStage = options.onStage ?? (() => {});
+	}
+
+	get counts(): CallCounts {
+		const calls = [...this.#calls.values()];
+		return {
+			parked: calls.filter(({ phase }) => phase === "parked").length,
+			escalated: calls.filter(({ phase }) => phase === "running").length,
+			unseen: calls.filter((call) => call.phase === "finished" && !call.isSeen).length,
+		};
 	}
 
 	/** Whether pi owes a result: to a waiting request, or to an escalated call. */
@@ -104,6 +124,7 @@ export class ParkedCalls {
 				resolve(result);
 			};
 			this.#calls.set(id, { phase: "parked", id, tool, onProgress, answer });
+			this.#onStage("call-tool", tool);
 			signal.addEventListener("abort", giveUp, { once: true });
 			try {
 				if (signal.aborted) giveUp();
@@ -127,12 +148,14 @@ export class ParkedCalls {
 		const call = this.#calls.get(id);
 		if (call?.phase === "parked") {
 			this.#calls.delete(id);
+			this.#onStage(result.isError ? "call-tool-failed" : "call-tool-ok", call.tool);
 			call.answer(result);
 			return "answered";
 		}
 		if (call?.phase === "running") {
 			clearTimeout(call.timeout);
 			this.#calls.set(id, { phase: "finished", id, tool: call.tool, result, isSeen: false });
+			this.#onStage(result.isError ? "call-tool-failed" : "call-tool-ok", call.tool);
 			return "kept";
 		}
 		const tombstone = this.#tombstones.get(id);
@@ -208,6 +231,7 @@ export class ParkedCalls {
 		);
 		timeout.unref();
 		this.#calls.set(id, { phase: "running", id, tool: call.tool, timeout, progress: "" });
+		this.#onStage("call-tool-escalated", call.tool);
 		call.answer(
 			toText(
 				`STILL RUNNING: ${call.tool} has not finished after ${ESCALATE_AFTER_MS / 1_000} s and goes on in pi. Do not call it again. ` +
@@ -229,6 +253,7 @@ export class ParkedCalls {
 		const call = this.#calls.get(id);
 		if (!call || call.phase === "finished") return;
 		this.#calls.delete(id);
+		this.#onStage("call-tool-failed", call.tool);
 		this.#tombstones.set(id, { tool: call.tool, reason, isTold: false });
 		for (const oldest of this.#tombstones.keys()) {
 			if (this.#tombstones.size <= MAX_TOMBSTONES) break;

@@ -9,12 +9,12 @@
 import type { Skill } from "@earendil-works/pi-coding-agent";
 import { toError } from "../../shared/errors.ts";
 import type { JsonObject, ToolEvent } from "../../shared/events.ts";
-import type { LogLevel } from "../../shared/lane-control.ts";
+import type { LogWriter } from "../log.ts";
 import { MCP_CALL } from "./bridge-calls.ts";
 import { serverNameOf } from "./bridge-record.ts";
 import { type BridgeMode, type PiTool, toCatalog } from "./catalog.ts";
 import type { BridgeServer, CallResult, ContentBlock, OpenEndpoint } from "./mcp-server.ts";
-import { type ParkedCall, ParkedCalls, POLL_TOOL } from "./parked-calls.ts";
+import { type CallCounts, type ParkedCall, ParkedCalls, POLL_TOOL } from "./parked-calls.ts";
 import type { Registered, Registration } from "./registration.ts";
 import { toSessionEndpoint } from "./session-endpoint.ts";
 import { toBridgeSkills } from "./skills.ts";
@@ -43,7 +43,21 @@ export type SessionBridgeOptions = {
 	readonly own: ReadonlySet<string>;
 	/** What the sessions of the process share. */
 	readonly shared: () => { readonly server: BridgeServer; readonly registration: Registration };
-	readonly log: (level: LogLevel, text: string) => void;
+	readonly log: LogWriter;
+};
+
+/** The bridge as it is for who wants to know. */
+export type BridgeStatus = CallCounts & {
+	readonly mode: BridgeMode;
+	/** Null as long as it has not been needed. */
+	readonly port: number | null;
+	readonly serverName: string | null;
+	/** Names of the tools agy may use now. */
+	readonly offered: readonly string[];
+	/** So far. */
+	readonly calls: number;
+	readonly escalations: number;
+	readonly lateResults: number;
 };
 
 /** What comes of a call after that is of no interest to anybody. */
@@ -61,10 +75,29 @@ export class SessionBridge {
 	#endpoint: OpenEndpoint | null = null;
 	#registered: Registered | null = null;
 	#isClosed = false;
+	readonly #counts = { calls: 0, escalations: 0, lateResults: 0 };
 
 	constructor(options: SessionBridgeOptions) {
 		this.#options = options;
-		this.#parked = new ParkedCalls({ deliver: (call) => this.#turn?.takeCall(call) ?? false });
+		this.#parked = new ParkedCalls({
+			deliver: (call) => this.#turn?.takeCall(call) ?? false,
+			onStage: (event, tool) => {
+				if (event === "call-tool") this.#counts.calls++;
+				if (event === "call-tool-escalated") this.#counts.escalations++;
+				options.log("debug", `bridge: ${event} ${tool}`, { event, tool });
+			},
+		});
+	}
+
+	get status(): BridgeStatus {
+		return {
+			mode: this.#options.mode(),
+			port: this.#endpoint === null ? null : Number(new URL(this.#endpoint.url).port),
+			serverName: this.#serverName,
+			offered: this.offered(),
+			...this.#parked.counts,
+			...this.#counts,
+		};
 	}
 
 	/**
@@ -114,7 +147,13 @@ export class SessionBridge {
 		const outcome = toCallResult(result, isError);
 		if (this.#parked.settle(callId, outcome) !== "late") return;
 		const failure = this.#parked.failureOf(callId);
-		if (failure && failure.reason !== STOPPED) this.#late.push({ ...failure, result: outcome });
+		if (!failure || failure.reason === STOPPED) return;
+		this.#counts.lateResults++;
+		this.#options.log("debug", `bridge: a result of ${failure.tool} came late`, {
+			event: "late-result",
+			tool: failure.tool,
+		});
+		this.#late.push({ ...failure, result: outcome });
 	}
 
 	/** What came of calls that agy no longer waits for, each once. */

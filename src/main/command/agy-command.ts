@@ -7,7 +7,7 @@ import { writeSync } from "node:fs";
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { Text } from "@earendil-works/pi-tui";
 import { AgyError, toError } from "../../shared/errors.ts";
-import type { LogLevel } from "../../shared/lane-control.ts";
+import type { LogWriter } from "../log.ts";
 import { nearest } from "./nearest.ts";
 import type { Answer, Completion, Subcommand } from "./subcommand.ts";
 
@@ -19,11 +19,7 @@ const ANSWER_ENTRY = "pi-agy-answer";
 
 type AnswerEntry = { readonly command: string; readonly text: string; readonly level: NonNullable<Answer["level"]> };
 
-export function registerAgyCommand(
-	pi: ExtensionAPI,
-	subcommands: readonly Subcommand[],
-	log: (level: LogLevel, text: string) => void,
-): void {
+export function registerAgyCommand(pi: ExtensionAPI, subcommands: readonly Subcommand[], log: LogWriter): void {
 	const byName = new Map(subcommands.map((subcommand) => [subcommand.name, subcommand]));
 	pi.registerEntryRenderer<AnswerEntry>(ANSWER_ENTRY, ({ data }, _options, theme) => {
 		if (!data) return undefined;
@@ -37,6 +33,9 @@ export function registerAgyCommand(
 			return items.map(({ value, about }) => ({ value, label: value, description: about }));
 		},
 		handler: async (args, context) => {
+			const name = firstWord(args).toLowerCase();
+			const command = byName.has(name) ? name : ""; // What else was typed is the user's.
+			log("info", `/agy ${command}`.trim(), { event: "agy-command", command });
 			const answer = await answerTo(args, byName, context).catch((error: unknown): Answer => {
 				const { message } = toError(error);
 				if (!(error instanceof AgyError)) log("error", `/agy ${firstWord(args)}: ${toError(error).stack ?? message}`);

@@ -19,6 +19,7 @@ import {
 	seconds,
 	THINKING_LEVELS,
 	text,
+	turnCount,
 	url,
 } from "./values.ts";
 
@@ -116,6 +117,13 @@ export const TABLE = {
 	debug: row("AGY_DEBUG", onOff, false, "Log processes, turns and agy's stderr too.", RELOAD),
 	prices: row(null, prices, NO_PRICES, "Dollars per million tokens by pi model id.", AT_ONCE),
 	passEnv: row(null, names, [], "More environment variables that agy gets to see."),
+	capture: row(
+		"AGY_CAPTURE",
+		turnCount,
+		0,
+		"Keep the raw lines of the last so many turns of each agy process.",
+		RELOAD,
+	),
 	voiceKey: row("AGY_VOICE_KEY", key, "f12", "The key that starts and ends a recording.", RELOAD),
 	voiceTranscriber: row(
 		"AGY_VOICE_TRANSCRIBER",

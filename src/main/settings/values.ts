@@ -25,6 +25,8 @@ export type Kind<T> = {
 };
 
 const MAX_MINUTES = 1_440;
+/** More raw lines than anybody reads. */
+const MAX_TURN_COUNT = 100;
 /** What agy takes for the name of an agent is a file's name. */
 const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** Modifiers and one key. pi's list of keys is longer than ours has to be: one it does not know does nothing. */
@@ -88,6 +90,17 @@ export const minutes: Kind<number> = {
 export function seconds(min: number, max: number): Kind<number> {
 	return { allowed: `seconds, ${min} to ${max}`, choices: [], parse: (raw) => toNumber(raw, min, max) };
 }
+
+/** At most {@link MAX_TURN_COUNT}. */
+export const turnCount: Kind<number> = {
+	allowed: `a number of turns, 0 for none, at most ${MAX_TURN_COUNT}`,
+	choices: [],
+	parse: (raw) => {
+		const count = toNumber(raw, 0, MAX_TURN_COUNT);
+		return Number.isInteger(count) ? count : undefined;
+	},
+	fromText: (typed) => (typed.trim().toLowerCase() === "off" ? 0 : typed),
+};
 
 export const key: Kind<string> = {
 	allowed: "a key as pi names it, such as f12, ctrl+space or alt+v",

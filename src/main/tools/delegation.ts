@@ -244,7 +244,10 @@ async function run(
 
 function finish({ kind, summary, detail, stop, process }: Verdict, link: Link, hub: Hub): void {
 	const where = `agy ${link.pid}, conversation ${link.conversationId ?? "unnamed"}`;
-	hub.log.write(stop === "error" ? "error" : "info", `delegated run ${kind}: ${summary} ${detail} (${where})`);
+	hub.log.write(stop === "error" ? "error" : "info", `delegated run ${kind}: ${summary} ${detail} (${where})`, {
+		event: "ask-end",
+		kind,
+	});
 	if (link.stderrTail !== "") hub.log.write("debug", `agy ${link.pid} wrote to stderr: ${link.stderrTail}`);
 	if (process === "keep") hub.links.release(link);
 	else if (process === "drain") link.drain();

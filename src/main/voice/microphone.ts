@@ -7,10 +7,10 @@ import { mkdtemp, open, rm, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import type { AudioContainer, Level } from "../../shared/audio.ts";
 import { AgyError, toError } from "../../shared/errors.ts";
-import type { LogLevel } from "../../shared/lane-control.ts";
 import type { VoiceConfig } from "../config.ts";
 import { settlesWithin } from "../deadline.ts";
 import type { LanePool } from "../lanes.ts";
+import type { LogWriter } from "../log.ts";
 import type { ProcessRegistry } from "../processes/registry.ts";
 import { runCommand } from "../processes/run.ts";
 import { findProgram, problemOf } from "../programs.ts";
@@ -36,7 +36,7 @@ export type MicrophoneOptions = {
 	readonly registry: ProcessRegistry;
 	/** A private folder of this process, removed with it even when it is killed. */
 	readonly directory: string;
-	readonly log: (level: LogLevel, text: string) => void;
+	readonly log: LogWriter;
 };
 
 export type ListenOptions = {
@@ -143,7 +143,10 @@ export class Microphone {
 			signal.throwIfAborted();
 			const { stderr, laneError } = await listening.ended;
 			if (laneError) throw laneError;
-			this.#options.log("info", `${recorder.name} does not record: ${lastLine(stderr) || "no sound came"}`);
+			this.#options.log("info", `${recorder.name} does not record: ${lastLine(stderr) || "no sound came"}`, {
+				event: "recorder-failed",
+				recorder: recorder.name,
+			});
 			tried.push({ name: recorder.name, stderr });
 		}
 		throw toRecordingError(tried);

@@ -1,9 +1,9 @@
 /** What can record on this machine, in the order in which it is tried, and what a failed recorder has to say. Pure but for the question to ffmpeg. */
 
 import { AgyError } from "../../shared/errors.ts";
+import { redact } from "../../shared/redact.ts";
 import type { VoiceConfig } from "../config.ts";
 import type { CommandResult } from "../processes/run.ts";
-import { redact } from "../redact.ts";
 import { toPlainText } from "./plain-text.ts";
 
 export type Recorder = {

@@ -17,6 +17,7 @@ import { askOnce, type OneShotParts } from "./one-shot.ts";
 import { Speaker } from "./speaker.ts";
 import { toSpeech } from "./speech-text.ts";
 import { type Transcriber, withRules } from "./transcriber.ts";
+import { transcriberNameOf } from "./transcriber-choice.ts";
 import { Voice, type VoiceResult, type VoiceScreen } from "./voice.ts";
 
 /** As pi names Google's API. */
@@ -69,6 +70,11 @@ export class SessionVoice {
 		return result;
 	}
 
+	/** Whether Gemini could be asked: the environment or pi holds a key. */
+	async hasGoogleKey(): Promise<boolean> {
+		return Boolean(await this.#key());
+	}
+
 	/** Speaks it, in place of what is being spoken. Rejects with `speech-failed`. */
 	async speak(markdown: string): Promise<void> {
 		const text = toSpeech(markdown);
@@ -109,13 +115,11 @@ export class SessionVoice {
 		return context?.mode === "tui" ? toScreen(this.#pi, context) : null;
 	}
 
-	/** Of "auto" the first that can work: Gemini with a key, the command, agy. */
 	async #transcriber(): Promise<Transcriber> {
 		const { config, hub } = this.#options;
 		const { transcriber, language, model, geminiUrl: baseUrl, command, env } = config.voice;
 		const key = await this.#key();
-		const name = transcriber === "auto" ? (key ? "gemini" : command.length > 0 ? "command" : "agy") : transcriber;
-		switch (name) {
+		switch (transcriberNameOf({ transcriber, command }, Boolean(key))) {
 			case "gemini":
 				return geminiTranscriber({ key: async () => key, model, language, baseUrl });
 			case "command":

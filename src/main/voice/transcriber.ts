@@ -5,7 +5,7 @@
 
 import { setTimeout as delay } from "node:timers/promises";
 import { AgyError, toError } from "../../shared/errors.ts";
-import { redact } from "../redact.ts";
+import { redact } from "../../shared/redact.ts";
 import { excerptOf } from "./excerpt.ts";
 import { toPlainText } from "./plain-text.ts";
 

@@ -8,18 +8,25 @@
  * by their common prefix and parses just that string (bench case `decode/short-lines`).
  */
 
+import type { DriftKind } from "../../shared/drift.ts";
 import type { AgyEvent } from "../../shared/events.ts";
 import { REJECTED_SAMPLE_CHARS } from "../../shared/limits.ts";
 import type { RejectReason } from "../../shared/messages.ts";
 import { LineReader } from "./line-reader.ts";
 import { ResendGuard } from "./resend-guard.ts";
 import { fields, toEvents } from "./stream-json.ts";
+import { unknownFieldsOf, unknownStatusOf } from "./unknown-fields.ts";
 
 export type DecoderSink = {
 	event(event: AgyEvent): void;
 	reject(reason: RejectReason, byteLength: number, sample: string): void;
+	/** A name that is not known, beside the unknown events. */
+	drift?(what: DriftKind, name: string): void;
 };
 
+/** The first lines of a process are all looked at for unknown fields, of the later ones each so many-th: it costs a tenth of the parsing. */
+const LOOK_AT_FIRST = 200;
+const LOOK_AT_EACH = 16;
 const DELTA_KEY = Buffer.from('"text_delta":');
 const DELTA_END = '"}}';
 const PROBE = "\u00b7 probe \u00b7";
@@ -29,6 +36,7 @@ export class StreamJsonDecoder {
 	readonly #sink: DecoderSink;
 	readonly #lines: LineReader;
 	readonly #guard = new ResendGuard();
+	#parsedLines = 0;
 	/** A line that starts like a frame and is no JSON: perhaps broken by a raw newline. */
 	#broken: string | null = null;
 	/** Everything of the last plain delta line before its text, and the step it belongs to. */
@@ -77,6 +85,7 @@ export class StreamJsonDecoder {
 			return;
 		}
 		const events = toEvents(value);
+		this.#noteDrift(value);
 		this.#emit(events);
 		this.#learnRepeat(bytes, events);
 	}
@@ -139,6 +148,14 @@ export class StreamJsonDecoder {
 		const broken = this.#broken;
 		this.#broken = null;
 		this.#reject("not-json", Buffer.byteLength(broken), broken);
+	}
+
+	/** Lines that are the last one with another piece of text have nothing new, and do not come here. */
+	#noteDrift(line: { readonly [key: string]: unknown }): void {
+		if (++this.#parsedLines > LOOK_AT_FIRST && this.#parsedLines % LOOK_AT_EACH !== 0) return;
+		for (const name of unknownFieldsOf(line)) this.#sink.drift?.("field", name);
+		const status = unknownStatusOf(line);
+		if (status !== null) this.#sink.drift?.("status", status);
 	}
 
 	#emit(events: readonly AgyEvent[]): void {

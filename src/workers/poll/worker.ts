@@ -18,7 +18,10 @@ function decoderFactory(scheduler: Scheduler): DecoderFactory {
 	return (sink, spec) => {
 		if (spec?.kind !== "run") throw new Error("A poll lane was given a process without a run.");
 		const run = new FollowedRun(spec, sink, scheduler);
-		const stdout = new StreamJsonDecoder({ event: (event) => run.said(event), reject: () => {} }, MAX_LINE_BYTES);
+		const stdout = new StreamJsonDecoder(
+			{ event: (event) => run.said(event), reject: () => {}, drift: (what, name) => sink.drift(what, name) },
+			MAX_LINE_BYTES,
+		);
 		return {
 			push: (chunk) => stdout.push(chunk),
 			end: () => stdout.end(),

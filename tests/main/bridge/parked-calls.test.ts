@@ -331,3 +331,32 @@ test("whatever happens in whatever order, a request is answered once and a resul
 		{ numRuns: 200 },
 	);
 });
+
+describe("what becomes of calls", () => {
+	test("is told and counted, by tool, without what they were given", async () => {
+		const stages: string[] = [];
+		const delivered: ParkedCall[] = [];
+		const calls = new ParkedCalls({
+			deliver: (call) => delivered.push(call) > 0,
+			onStage: (stage, tool) => stages.push(`${stage} ${tool}`),
+		});
+		const start = (tool: string) => {
+			void calls.call({ tool, args: {}, signal: new AbortController().signal, onProgress: null });
+			return delivered.at(-1)?.id ?? "";
+		};
+		const [quick, slow, lost] = [start("quick"), start("slow"), start("lost")];
+		expect(calls.counts).toStrictEqual({ parked: 3, escalated: 0, unseen: 0 });
+		calls.settle(quick, toResult("done"));
+		await vi.advanceTimersByTimeAsync(ESCALATE_AFTER_MS);
+		expect(calls.counts).toStrictEqual({ parked: 0, escalated: 2, unseen: 0 });
+		calls.settle(slow, { ...toResult("bad"), isError: true });
+		expect(calls.counts).toStrictEqual({ parked: 0, escalated: 1, unseen: 1 });
+		calls.abort("over");
+		expect(calls.settle(lost, toResult("late"))).toBe("late");
+		expect(stages).toStrictEqual([
+			...["call-tool quick", "call-tool slow", "call-tool lost", "call-tool-ok quick"],
+			...["call-tool-escalated slow", "call-tool-escalated lost", "call-tool-failed slow", "call-tool-failed lost"],
+		]);
+		calls.takeUnpolled();
+	});
+});

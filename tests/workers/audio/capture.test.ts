@@ -31,6 +31,7 @@ class KeptSink {
 				this.hasInputEnded = true;
 			},
 			reject: () => {},
+			drift: () => {},
 			flush: () => {},
 			taken: () => {},
 			isPaused: false,
