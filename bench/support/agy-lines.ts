@@ -24,24 +24,33 @@ const PIECE_CHARS = [17, 9, 31, 12, 24, 40, 6, 21, 35, 14, 28, 11, 47, 19];
 /** The answer, cut as agy cuts it. */
 export const PIECES: readonly string[] = cut(ANSWER);
 
-export function initLine(): string {
+export function initLine(conversationId = CONVERSATION_ID): string {
 	const tools = Array.from({ length: 57 }, (_, index) => `built_in_tool_${index}`);
 	return line({
 		event: "init",
-		conversation_id: CONVERSATION_ID,
+		conversation_id: conversationId,
 		init: { model: "gemini-3.8-flash-low", cwd: "/srv/demo", tools, permission_mode: "always-proceed" },
 	});
 }
 
-export function deltaLine(text: string, stepIndex = 1): string {
-	return step(stepIndex, "ACTIVE", "agent_response", { text_delta: text });
+export function userLine(conversationId = CONVERSATION_ID): string {
+	return step(0, "DONE", "user_input", {}, conversationId);
 }
 
-export function resultLine(response: string): string {
+export function deltaLine(text: string, stepIndex = 1, conversationId = CONVERSATION_ID): string {
+	return step(stepIndex, "ACTIVE", "agent_response", { text_delta: text }, conversationId);
+}
+
+/** The end of an answer, with what its model call cost. */
+export function answerEndLine(stepIndex = 1, conversationId = CONVERSATION_ID): string {
+	return step(stepIndex, "DONE", "agent_response", { duration_seconds: 2.2, usage: usage() }, conversationId);
+}
+
+export function resultLine(response: string, conversationId = CONVERSATION_ID): string {
 	return line({
 		event: "result",
 		result: {
-			conversation_id: CONVERSATION_ID,
+			conversation_id: conversationId,
 			status: "SUCCESS",
 			response,
 			duration_seconds: 4.634090000000001,
@@ -65,7 +74,7 @@ export function turnLines(): readonly string[] {
 	const output = ANSWER.replaceAll("\n", "\r\n");
 	return [
 		initLine(),
-		step(0, "DONE", "user_input", {}),
+		userLine(),
 		...PIECES.map((piece) => deltaLine(piece, 1)),
 		step(1, "DONE", "agent_response", { text_delta: "\n", duration_seconds: 2.2, usage: usage() }),
 		...[2, 3, 4].flatMap((index) => [
@@ -87,11 +96,17 @@ export function deltaLines(count: number): readonly string[] {
 	return Array.from({ length: count }, (_, index) => deltaLine(PIECES[index % PIECES.length] ?? ""));
 }
 
-function step(stepIndex: number, state: string, stepType: string, more: object): string {
+function step(
+	stepIndex: number,
+	state: string,
+	stepType: string,
+	more: object,
+	conversationId = CONVERSATION_ID,
+): string {
 	return line({
 		event: "step_update",
 		step_update: {
-			conversation_id: CONVERSATION_ID,
+			conversation_id: conversationId,
 			step_index: stepIndex,
 			state,
 			step_type: stepType,

@@ -16,14 +16,15 @@ import { Link, type LinkSpec } from "../../src/main/link.ts";
 import { ProcessRegistry } from "../../src/main/processes/registry.ts";
 import type { AgyEvent } from "../../src/shared/events.ts";
 import { LineParser, mapLine } from "./control.ts";
+import { Feed, RELAY } from "./feed.ts";
 import type { Load } from "./load.ts";
 import { WholeRowReader } from "./whole-row-reader.ts";
 
 export type EventConsumer = { take(event: AgyEvent): void };
 
 export type Reader = {
-	/** Prompts every child at once; `consumers` has one entry per child. */
-	start(load: Load, consumers: readonly EventConsumer[]): void;
+	/** Prompts every child at once; `loads` and `consumers` have one entry per child. */
+	start(loads: readonly Load[], consumers: readonly EventConsumer[]): void | Promise<void>;
 	/** The consumers take nothing before the promise settles. Called before `start`. */
 	holdUntil(held: Promise<void>): void;
 	/** Input bytes a lane has read and main has not consumed. */
@@ -78,10 +79,13 @@ function openProduct() {
 }
 
 /** The product: links in decode lanes. */
-export async function openLanes(linkCount: number): Promise<Reader> {
-	const { registry, lanes, close } = openProduct();
+export async function openLanes(linkCount: number, isFed: boolean): Promise<Reader> {
+	const { directory, registry, lanes, close } = openProduct();
+	const child = childOf(isFed);
+	const childEngine: Engine = { ...engine, args: () => child.args };
+	const childSpec: LinkSpec = { ...spec, engine: childEngine, profile: { ...spec.profile, bin: child.bin } };
 	const links = await Promise.all(
-		Array.from({ length: linkCount }, (_, index) => Link.open(spec, index + 1, lanes, registry, () => {})),
+		Array.from({ length: linkCount }, (_, index) => Link.open(childSpec, index + 1, lanes, registry, () => {})),
 	);
 	const doors = links.map(() => new Door());
 	let held: Promise<void> | undefined;
@@ -96,9 +100,9 @@ export async function openLanes(linkCount: number): Promise<Reader> {
 	}
 	await Promise.all(doors.map((door) => door.opened));
 	return {
-		start: (load, consumers) => {
+		start: (loads, consumers) => {
 			for (const [index, door] of doors.entries()) door.consumer = consumers[index] ?? null;
-			for (const link of links) link.submitMore(promptOf(load));
+			return promptAll(loads, isFed ? directory : null, (index, prompt) => links[index]?.submitMore(prompt));
 		},
 		holdUntil: (until) => {
 			held = until.then(() => {
@@ -111,10 +115,12 @@ export async function openLanes(linkCount: number): Promise<Reader> {
 }
 
 /** The control: ordinary pipes, read, parsed and mapped on the main thread. */
-export async function openControl(linkCount: number): Promise<Reader> {
+export async function openControl(linkCount: number, isFed: boolean): Promise<Reader> {
+	const directory = mkdtempSync(join(tmpdir(), "pi-agy-bench-"));
+	const { bin, args } = childOf(isFed);
 	const doors = Array.from({ length: linkCount }, () => new Door());
 	const children = doors.map((door): ChildProcess => {
-		const child = spawn(process.execPath, [SOURCE], { stdio: ["pipe", "pipe", "pipe"], env: { ...spec.env } });
+		const child = spawn(bin, [...args], { stdio: ["pipe", "pipe", "pipe"], env: { ...spec.env } });
 		const onEvent = (event: AgyEvent) => door.take(event);
 		const parser = new LineParser((line) => mapLine(line, onEvent));
 		child.stdout.on("data", (chunk: Buffer) => parser.push(chunk));
@@ -124,9 +130,9 @@ export async function openControl(linkCount: number): Promise<Reader> {
 	for (const child of children) child.stdin?.write(promptOf(null));
 	await Promise.all(doors.map((door) => door.opened));
 	return {
-		start: (load, consumers) => {
+		start: (loads, consumers) => {
 			for (const [index, door] of doors.entries()) door.consumer = consumers[index] ?? null;
-			for (const child of children) child.stdin?.write(promptOf(load));
+			return promptAll(loads, isFed ? directory : null, (index, prompt) => children[index]?.stdin?.write(prompt));
 		},
 		holdUntil: () => {
 			throw new Error("The control has no back-pressure.");
@@ -136,6 +142,7 @@ export async function openControl(linkCount: number): Promise<Reader> {
 			const exits = children.map((child) => new Promise((resolve) => child.once("exit", resolve)));
 			for (const child of children) child.stdin?.end();
 			await Promise.all(exits);
+			await rm(directory, { recursive: true, force: true });
 		},
 	};
 }
@@ -145,9 +152,10 @@ export async function openPoll(linkCount: number): Promise<Reader> {
 	const { directory, registry, lanes, close } = openProduct();
 	const links: Link[] = [];
 	return {
-		start: (load, consumers) => {
+		start: (loads, consumers) => {
 			for (const [index, consumer] of consumers.slice(0, linkCount).entries()) {
-				void openRun(load, index, consumer);
+				const load = loads[index];
+				if (load) void openRun(load, index, consumer);
 			}
 		},
 		holdUntil: () => {
@@ -178,9 +186,10 @@ export async function openPollControl(linkCount: number): Promise<Reader> {
 	const directory = mkdtempSync(join(tmpdir(), "pi-agy-bench-"));
 	const exits: Promise<unknown>[] = [];
 	return {
-		start: (load, consumers) => {
+		start: (loads, consumers) => {
 			for (const [index, consumer] of consumers.slice(0, linkCount).entries()) {
-				exits.push(followOnMain(conversationsDirOf(directory, index), load, consumer));
+				const load = loads[index];
+				if (load) exits.push(followOnMain(conversationsDirOf(directory, index), load, consumer));
 			}
 		},
 		holdUntil: () => {
@@ -236,6 +245,26 @@ class Door {
 		if (event.kind === "ready") this.#open();
 		else this.consumer?.take(event);
 	}
+}
+
+/** What is run in place of agy: a source that prints by itself, or a relay that is fed. */
+function childOf(isFed: boolean): { readonly bin: string; readonly args: readonly string[] } {
+	return isFed ? { bin: "/bin/sh", args: [RELAY] } : { bin: process.execPath, args: [SOURCE] };
+}
+
+/** `directory` is where the fifos of relays go; null for sources, which print by themselves. */
+async function promptAll(
+	loads: readonly Load[],
+	directory: string | null,
+	tell: (index: number, prompt: string) => void,
+): Promise<void> {
+	if (directory === null) {
+		for (const [index, load] of loads.entries()) tell(index, promptOf(load));
+		return;
+	}
+	const feed = await Feed.open(directory, loads);
+	for (const index of loads.keys()) tell(index, engine.encodePrompt(engine.payload(feed.prompt(index))));
+	feed.begin();
 }
 
 /** Without a load the source only says that it is up. */

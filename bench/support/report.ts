@@ -37,7 +37,7 @@ export function formatVerdict({ key, entry, ratio, bound, passed }: Verdict): st
 }
 
 /** Three significant digits. */
-function figure(value: number): string {
+export function figure(value: number): string {
 	if (!Number.isFinite(value)) return "-";
 	return Math.abs(value) >= 100 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(3)).toString();
 }

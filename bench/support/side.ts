@@ -3,13 +3,11 @@
  * Takes its plan as an argument, prints its result as one line of JSON, and fails when what arrived is not what was sent.
  */
 
-import { readFileSync } from "node:fs";
-import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Load } from "./load.ts";
 import { openControl, openLanes, openPoll, openPollControl, type Reader } from "./readers.ts";
-import { type Spread, spreadOf } from "./spread.ts";
 import { Tally } from "./tally.ts";
+import { type Measured, measure, toWindows, type WindowPlan, type WindowResult } from "./window.ts";
 
 type Side = "lanes" | "control" | "poll" | "poll-control";
 
@@ -20,28 +18,14 @@ export type SidePlan = {
 	readonly jitterMs?: number;
 	/** Flat out for `floodMs`, then as planned for `warmupMs`: compilers and ticks settle, nothing is measured. */
 	readonly floodMs: number;
+	/** How many links are flooded. Default: all of them. */
+	readonly floodingLinks?: number;
+	/** The children are relays, fed by one process: for more of them than the machine could run as sources. Default: false. */
+	readonly isFed?: boolean;
 	readonly warmupMs: number;
 	readonly windows: readonly WindowPlan[];
 	/** The consumers stop for this long, from the first event on. */
 	readonly holdMs?: number;
-};
-
-/** A stretch of measured time. Watching the delay costs main CPU of its own, so the CPU is best measured without. */
-export type WindowPlan = { readonly ms: number; readonly watchDelay: boolean };
-
-export type WindowResult = {
-	readonly elapsedMs: number;
-	readonly events: number;
-	readonly mainCpuUs: number;
-	/** All threads of the process, the sources not included. */
-	readonly processCpuUs: number;
-	/** How long the main thread could have run and had no core; 0 where the system does not tell. */
-	readonly mainWaitMs: number;
-	/** From a source's write to the consumer. */
-	readonly latencyMs: Spread;
-	/** Time between turns of a 1 ms timer inside libuv, and of a 4 ms timer in JavaScript beyond its time. */
-	readonly loopDelayMs: Spread | null;
-	readonly timerLatenessMs: Spread | null;
 };
 
 export type SideResult = {
@@ -55,14 +39,10 @@ export type SideResult = {
 	readonly rssGrowthBytes: number;
 };
 
-type Measured = Omit<WindowResult, "events"> & { readonly chars: number };
-
 const TAIL_MS = 300;
 const HOLD_SAMPLE_MS = 100;
-const TIMER_MS = 4;
-const DELAY_RESOLUTION_MS = 1;
 
-const OPEN: Readonly<Record<Side, (links: number) => Promise<Reader>>> = {
+const OPEN: Readonly<Record<Side, (links: number, isFed: boolean) => Promise<Reader>>> = {
 	lanes: openLanes,
 	control: openControl,
 	poll: openPoll,
@@ -74,18 +54,17 @@ if (planSource === undefined) throw new Error("usage: node bench/support/side.ts
 process.stdout.write(`${JSON.stringify(await run(JSON.parse(planSource)))}\n`);
 
 async function run(plan: SidePlan): Promise<SideResult> {
-	const reader = await OPEN[plan.side](plan.links);
+	const reader = await OPEN[plan.side](plan.links, plan.isFed ?? false);
 	const tallies = Array.from({ length: plan.links }, () => new Tally(plan.eventsPerSecond > 0));
 	const rssBefore = process.memoryUsage.rss();
 	const measuredMs = plan.windows.reduce((sum, window) => sum + window.ms, 0);
-	const load: Load = {
-		eventsPerSecond: plan.eventsPerSecond,
-		forMs: plan.warmupMs + measuredMs + (plan.holdMs ?? 0) + TAIL_MS,
-		floodMs: plan.floodMs,
-		jitterMs: plan.jitterMs ?? 0,
-	};
+	const forMs = plan.warmupMs + measuredMs + (plan.holdMs ?? 0) + TAIL_MS;
+	const { eventsPerSecond, floodMs, jitterMs = 0 } = plan;
+	const flooding: Load = { eventsPerSecond, forMs, floodMs, jitterMs };
+	const steady: Load = { eventsPerSecond, forMs: forMs + floodMs, floodMs: 0, jitterMs };
+	const loads = tallies.map((_, index) => (index < (plan.floodingLinks ?? plan.links) ? flooding : steady));
 	const holding = plan.holdMs === undefined ? null : hold(reader, plan.holdMs);
-	reader.start(load, tallies);
+	await reader.start(loads, tallies);
 	const heldBytes = (await holding) ?? [];
 	const rssGrowthBytes = process.memoryUsage.rss() - rssBefore;
 	await delay(plan.floodMs + plan.warmupMs);
@@ -95,69 +74,9 @@ async function run(plan: SidePlan): Promise<SideResult> {
 	const totals = tallies.map((tally) => tally.verify());
 	await reader.close();
 	const totalEvents = totals.reduce((sum, { events }) => sum + events, 0);
-	const charsPerEvent = totals.reduce((sum, { chars }) => sum + chars, 0) / totalEvents;
-	// Flat-out events carry no time each; they are all of the same length on average.
-	const windows = measured.map(({ chars, ...window }): WindowResult => {
-		const events = plan.eventsPerSecond > 0 ? window.latencyMs.samples : Math.round(chars / charsPerEvent);
-		return { ...window, events };
-	});
+	const windows = toWindows(measured, plan.eventsPerSecond > 0, totals);
 	const pacedEvents = totals.reduce((sum, { stampedEvents }) => sum + stampedEvents, 0);
 	return { windows, totalEvents, pacedEvents, heldBytes, rssGrowthBytes };
-}
-
-async function measure(plan: WindowPlan, tallies: readonly Tally[]): Promise<Measured> {
-	for (const tally of tallies) tally.settle();
-	const watch = plan.watchDelay ? watchDelay() : null;
-	const startMs = performance.now();
-	const mainCpu = process.threadCpuUsage();
-	const processCpu = process.cpuUsage();
-	const waitedMs = mainWaitMs();
-	await delay(plan.ms);
-	const main = process.threadCpuUsage(mainCpu);
-	const all = process.cpuUsage(processCpu);
-	const elapsedMs = performance.now() - startMs;
-	const delays = watch?.() ?? { loopDelayMs: null, timerLatenessMs: null };
-	const settled = tallies.map((tally) => tally.settle());
-	return {
-		elapsedMs,
-		chars: settled.reduce((sum, { chars }) => sum + chars, 0),
-		mainCpuUs: main.user + main.system,
-		processCpuUs: all.user + all.system,
-		mainWaitMs: mainWaitMs() - waitedMs,
-		latencyMs: spreadOf(settled.flatMap(({ latenciesMs }) => latenciesMs)),
-		...delays,
-	};
-}
-
-/** The main thread's time in the run queue so far (the second figure of schedstat, in nanoseconds). */
-function mainWaitMs(): number {
-	if (process.platform !== "linux") return 0;
-	return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
-}
-
-/** Starts watching the event loop; the answer ends it. */
-function watchDelay(): () => Pick<WindowResult, "loopDelayMs" | "timerLatenessMs"> {
-	const histogram = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
-	const latenessMs: number[] = [];
-	let timer: NodeJS.Timeout;
-	const arm = () => {
-		const armedMs = performance.now();
-		timer = setTimeout(() => {
-			latenessMs.push(performance.now() - armedMs - TIMER_MS);
-			arm();
-		}, TIMER_MS);
-	};
-	histogram.enable();
-	arm();
-	return () => {
-		clearTimeout(timer);
-		histogram.disable();
-		const percentile = (of: number) => histogram.percentile(of) / 1e6;
-		return {
-			loopDelayMs: { p50: percentile(50), p75: percentile(75), p99: percentile(99), samples: histogram.count },
-			timerLatenessMs: spreadOf(latenessMs),
-		};
-	};
 }
 
 async function hold(reader: Reader, ms: number): Promise<readonly number[]> {

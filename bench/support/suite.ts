@@ -8,6 +8,8 @@ export type BenchCase = {
 	readonly name: string;
 	/** `isShort` asks for the form the check uses: the same work, less often. */
 	run(isShort: boolean): Promise<CaseResult>;
+	/** Left out of the check. Default: false. */
+	readonly isFullOnly?: boolean;
 };
 
 export type CaseResult = {
@@ -19,6 +21,8 @@ export type CaseResult = {
 	 * each costs it less than it would on a machine that is free.
 	 */
 	readonly isStarved?: boolean;
+	/** Figures over a quantity that was varied; the report draws them. Default: none. */
+	readonly series?: readonly Series[];
 	/** Facts of the run that are no measurement: how much, that both sides agreed. */
 	readonly notes: readonly string[];
 };
@@ -29,4 +33,12 @@ export type Row = {
 	readonly side: string;
 	readonly unit: string;
 	readonly spread: Spread;
+};
+
+/** One line of a plot. Series of the same measure belong into one. */
+export type Series = {
+	readonly measure: string;
+	readonly side: string;
+	readonly unit: string;
+	readonly points: readonly { readonly x: number; readonly y: number }[];
 };

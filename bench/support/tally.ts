@@ -43,9 +43,14 @@ export class Tally {
 			if (this.#isTimed) this.#receipts.push({ atMs: performance.now(), textEnd: this.#text.length });
 			if (this.#text.length >= SETTLE_CHARS) this.#settleText();
 		} else if (event.kind === "turn-end") {
-			this.#account = JSON.parse(event.text);
-			this.#finish();
+			this.finish(JSON.parse(event.text));
 		}
+	}
+
+	/** The turn is over, and this is what its source says it printed. */
+	finish(account: Account): void {
+		this.#account = account;
+		this.#finish();
 	}
 
 	/** What came since the last call. */
