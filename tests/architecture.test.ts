@@ -41,6 +41,11 @@ const PACKAGES: Readonly<Record<string, RegExp>> = {
 	typebox: /^src\/main\//,
 };
 
+/** pi waits for what this file imports at every start, `pi --help` included. */
+const FACTORY = "src/main/extension.ts";
+/** pi has loaded these itself. */
+const LOADED_BY_PI = /^(@earendil-works\/|typebox$)/;
+
 const DEFAULT_EXPORTS = /^src\/(main\/extension|workers\/[^/]+\/worker)\.ts$/;
 const ENVIRONMENT_READER = "src/main/config.ts";
 const THREAD_ENTRY = /^src\/workers\/[^/]+\/worker\.ts$/;
@@ -87,6 +92,14 @@ describe("the repository", () => {
 		expect(packageProblems(files)).toStrictEqual([]);
 	});
 
+	test("loads little until a session begins", () => {
+		const loaded = loadedWith(files, FACTORY);
+		expect(loaded.size).toBeGreaterThan(5);
+		expect(loaded.size).toBeLessThan(45);
+		const packages = [...loaded].flatMap((path) => valueImportsOf(files.get(path) ?? "").map(toPackage));
+		expect(packages.filter((name) => name in PACKAGES && !LOADED_BY_PI.test(name))).toStrictEqual([]);
+	});
+
 	test("imports every package it has a place for", () => {
 		const imported = new Set([...files.values()].flatMap((source) => importsOf(source).map(toPackage)));
 		expect(Object.keys(PACKAGES).filter((name) => !imported.has(name))).toStrictEqual([]);
@@ -115,6 +128,23 @@ describe("the repository", () => {
 });
 
 describe("the check sees", () => {
+	test("what is loaded, and not what is only named or loaded late", () => {
+		const sources: Files = new Map([
+			[
+				"src/main/a.ts",
+				'import { b } from "./b.ts";\nimport type { C } from "./c.ts";\nimport { type D } from "./d.ts";\nimport("./e.ts");',
+			],
+			["src/main/b.ts", 'import { type X, f } from "./f.ts";\nimport { f } from "piscina";'],
+			["src/main/f.ts", 'import { a } from "./a.ts";'],
+		]);
+		expect([...loadedWith(sources, "src/main/a.ts")]).toStrictEqual([
+			"src/main/a.ts",
+			"src/main/b.ts",
+			"src/main/f.ts",
+		]);
+		expect(valueImportsOf(sources.get("src/main/b.ts") ?? "")).toStrictEqual(["./f.ts", "piscina"]);
+	});
+
 	const one = (path: string, source: string): Files => new Map([[path, source]]);
 
 	test.each([
@@ -324,6 +354,31 @@ function importsOf(source: string): readonly string[] {
 		/\bimport\s*\(\s*["'`]([^"'`]+)["'`]/g,
 	];
 	return patterns.flatMap((pattern) => [...code.matchAll(pattern)].map((match) => match[1] ?? ""));
+}
+
+/** A file and all that Node loads with it. */
+function loadedWith(files: Files, path: string, loaded = new Set<string>()): ReadonlySet<string> {
+	if (loaded.has(path)) return loaded;
+	loaded.add(path);
+	const local = valueImportsOf(files.get(path) ?? "").filter((specifier) => specifier.startsWith("."));
+	for (const specifier of local) loadedWith(files, normalize(join(dirname(path), specifier)), loaded);
+	return loaded;
+}
+
+/** What is imported at once and not for its types alone. */
+function valueImportsOf(source: string): readonly string[] {
+	const statements = withoutComments(source).matchAll(
+		/^\s*(?:import|export)\s+(?!type\b)([^;"'`]*?)\bfrom\s*["']([^"']+)["']/gm,
+	);
+	return [...statements].flatMap(([, names = "", specifier = ""]) => {
+		const named =
+			/^\s*\{([^}]*)\}\s*$/
+				.exec(names)?.[1]
+				?.split(",")
+				.map((name) => name.trim()) ?? [];
+		const isOfTypes = named.length > 0 && named.every((name) => name === "" || name.startsWith("type "));
+		return isOfTypes ? [] : [specifier];
+	});
 }
 
 /** Worker files of the repository that a source names, as in `new URL("../workers/…")`. */

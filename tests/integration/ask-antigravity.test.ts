@@ -11,7 +11,8 @@ import { ConversationLocks } from "../../src/main/conversation-locks.ts";
 import { streamJsonEngine } from "../../src/main/engines/stream-json.ts";
 import { HubShare } from "../../src/main/hub.ts";
 import { Catalog } from "../../src/main/models.ts";
-import { ASK_TOOL_NAME } from "../../src/main/tools/ask-antigravity.ts";
+import { AskTool } from "../../src/main/tools/ask-antigravity.ts";
+import { ASK_TOOL_NAME } from "../../src/main/tools/ask-parameters.ts";
 import type { AskDetails } from "../../src/main/tools/ask-report.ts";
 import { AskToolSwitch } from "../../src/main/tools/ask-switch.ts";
 import { until } from "../support/condition.ts";
@@ -550,13 +551,14 @@ describe("settings that forbid it", () => {
 	])("hold at once: %s", async (_name, later, message) => {
 		const live = { ...loadConfig(), askTool: true };
 		const register: ExtensionFactory = (pi) => {
-			new AskToolSwitch(pi, {
+			const tool = new AskTool({
 				...{ config: live, engine: streamJsonEngine, providerId: "antigravity" },
 				hub: () => {
 					throw new Error("nothing is started");
 				},
 				catalog: () => new Catalog([{ slug: "gemini-3.8-flash-low", name: "Flash" }], true),
 			});
+			new AskToolSwitch(pi, live, async () => tool);
 		};
 		const asking = await Asking.open({ env: { AGY_ASK_TOOL: "off" }, extensions: [register] });
 		Object.assign(live, later);
@@ -573,7 +575,7 @@ describe("the bridge", () => {
 		const register: ExtensionFactory = (pi) => {
 			const config = { ...loadConfig(), askTool: true };
 			share = new HubShare(config);
-			new AskToolSwitch(pi, {
+			const tool = new AskTool({
 				config,
 				engine: streamJsonEngine,
 				providerId: "antigravity",
@@ -584,6 +586,7 @@ describe("the bridge", () => {
 					return async () => void log.push(`released, ${stage.sandbox.agyProcesses().length} running`);
 				},
 			});
+			new AskToolSwitch(pi, config, async () => tool);
 		};
 		const asking = await Asking.open({ env: { AGY_ASK_TOOL: "off" }, extensions: [register], scenario: "crash" });
 		try {
@@ -601,7 +604,7 @@ describe("the bridge", () => {
 		const register: ExtensionFactory = (pi) => {
 			const config = { ...loadConfig(), askTool: true };
 			share = new HubShare(config);
-			new AskToolSwitch(pi, {
+			const tool = new AskTool({
 				config,
 				engine: streamJsonEngine,
 				providerId: "antigravity",
@@ -609,6 +612,7 @@ describe("the bridge", () => {
 				catalog: () => new Catalog([{ slug: "gemini-3.8-flash-low", name: "Flash" }], true),
 				holdBridges: () => Promise.reject(new Error("the file is locked")),
 			});
+			new AskToolSwitch(pi, config, async () => tool);
 		};
 		const asking = await Asking.open({ env: { AGY_ASK_TOOL: "off" }, extensions: [register] });
 		try {

@@ -19,8 +19,11 @@ const ANSWER_ENTRY = "pi-agy-answer";
 
 type AnswerEntry = { readonly command: string; readonly text: string; readonly level: NonNullable<Answer["level"]> };
 
-export function registerAgyCommand(pi: ExtensionAPI, subcommands: readonly Subcommand[], log: LogWriter): void {
-	const byName = new Map(subcommands.map((subcommand) => [subcommand.name, subcommand]));
+/** What the command needs of its session. */
+export type CommandParts = { readonly commands: readonly Subcommand[]; readonly log: LogWriter };
+
+/** `open` is called when somebody types. */
+export function registerAgyCommand(pi: ExtensionAPI, open: () => Promise<CommandParts>): void {
 	pi.registerEntryRenderer<AnswerEntry>(ANSWER_ENTRY, ({ data }, _options, theme) => {
 		if (!data) return undefined;
 		const color = data.level === "info" ? "toolOutput" : data.level;
@@ -29,10 +32,12 @@ export function registerAgyCommand(pi: ExtensionAPI, subcommands: readonly Subco
 	pi.registerCommand(COMMAND, {
 		description: "Antigravity: settings, state and voice. /agy help lists everything.",
 		getArgumentCompletions: async (prefix) => {
-			const items = await complete(subcommands, prefix);
+			const items = await complete((await open()).commands, prefix);
 			return items.map(({ value, about }) => ({ value, label: value, description: about }));
 		},
 		handler: async (args, context) => {
+			const { commands, log } = await open();
+			const byName = new Map(commands.map((subcommand) => [subcommand.name, subcommand]));
 			const name = firstWord(args).toLowerCase();
 			const command = byName.has(name) ? name : ""; // What else was typed is the user's.
 			log("info", `/agy ${command}`.trim(), { event: "agy-command", command });

@@ -16,15 +16,14 @@ import type { Hub } from "../hub.ts";
 import type { Catalog } from "../models.ts";
 import { runCommand } from "../processes/run.ts";
 import { transcriptOf } from "../session-transcript.ts";
-import { type AskArguments, checkArguments, requireFlags } from "./ask-arguments.ts";
+import { checkArguments, requireFlags } from "./ask-arguments.ts";
+import { ASK_TOOL_NAME, type AskArguments } from "./ask-parameters.ts";
 import { type AskDetails, type AskOutcome, isFailed, progressLine, toTexts } from "./ask-report.ts";
 import { ChangedFiles, GIT_MAX_BYTES, GIT_TIMEOUT_MS, type Git } from "./changed-files.ts";
 import { type ChosenModel, chooseModel } from "./delegate-model.ts";
 import { type DelegationEnd, delegate, type HoldBridges, type Order, unseenModel } from "./delegation.ts";
 import { DelegationRecord } from "./delegation-record.ts";
 import { parseJsonAnswer } from "./json-answer.ts";
-
-export const ASK_TOOL_NAME = "AskAntigravity";
 
 /** Between two updates of the card; a step shows at once. */
 const UPDATE_MS = 1_000;

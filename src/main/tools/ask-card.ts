@@ -2,7 +2,7 @@
 
 import type { AgentToolResult, Theme, ToolRenderResultOptions } from "@earendil-works/pi-coding-agent";
 import { Text } from "@earendil-works/pi-tui";
-import type { AskArguments } from "./ask-arguments.ts";
+import type { AskArguments } from "./ask-parameters.ts";
 import { type AskDetails, progressLine, toSeconds } from "./ask-report.ts";
 
 const COLLAPSED_LINES = 8;

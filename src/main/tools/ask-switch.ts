@@ -1,24 +1,24 @@
-/** The delegation tool as pi knows it, while the settings offer it. */
+/** The delegation tool as pi knows it, while the settings offer it. What runs it is loaded with its first call. */
 
 import type { ExtensionAPI, ToolDefinition } from "@earendil-works/pi-coding-agent";
 import type { Config } from "../config.ts";
-import { ASK_TOOL_NAME, AskTool, type AskToolOptions } from "./ask-antigravity.ts";
-import { AskParameters } from "./ask-arguments.ts";
+import type { AskTool } from "./ask-antigravity.ts";
 import { renderAskCall, renderAskResult } from "./ask-card.ts";
+import { ASK_TOOL_NAME, AskParameters } from "./ask-parameters.ts";
 import type { AskDetails } from "./ask-report.ts";
 
 /** The tool while it is switched on: pi gets to know it, and keeps it from models when it is switched off again. */
 export class AskToolSwitch {
 	readonly #pi: ExtensionAPI;
-	readonly #config: Config;
-	readonly #tool: AskTool;
+	readonly #config: Pick<Config, "askTool">;
+	readonly #tool: () => Promise<AskTool>;
 	#isRegistered = false;
 
-	constructor(pi: ExtensionAPI, options: AskToolOptions) {
+	constructor(pi: ExtensionAPI, config: Pick<Config, "askTool">, tool: () => Promise<AskTool>) {
 		this.#pi = pi;
-		this.#config = options.config;
-		this.#tool = new AskTool(options);
-		if (options.config.askTool) this.#register();
+		this.#config = config;
+		this.#tool = tool;
+		if (config.askTool) this.#register();
 	}
 
 	/** To be called when the setting has changed, in a session that has begun. */
@@ -29,18 +29,13 @@ export class AskToolSwitch {
 		else this.#register();
 	}
 
-	/** Stops every run of the session. Resolves when their processes are gone. May be called twice. */
-	close(): Promise<void> {
-		return this.#tool.close();
-	}
-
 	#register(): void {
 		this.#isRegistered = true;
 		this.#pi.registerTool(toDefinition(this.#tool));
 	}
 }
 
-function toDefinition(asked: AskTool): ToolDefinition<typeof AskParameters, AskDetails> {
+function toDefinition(tool: () => Promise<AskTool>): ToolDefinition<typeof AskParameters, AskDetails> {
 	return {
 		name: ASK_TOOL_NAME,
 		label: "Ask agy",
@@ -48,7 +43,7 @@ function toDefinition(asked: AskTool): ToolDefinition<typeof AskParameters, AskD
 			"Hands a task to Google's Antigravity CLI (agy), an agent with tools of its own, and returns its answer. It works in cwd with the user's rights and may change files. Several calls can run at once. The result ends with a conversationId with which a later call goes on.",
 		parameters: AskParameters,
 		executionMode: "parallel",
-		execute: (_callId, args, signal, onUpdate, ctx) => asked.execute(args, signal, onUpdate, ctx),
+		execute: async (_callId, args, signal, onUpdate, ctx) => (await tool()).execute(args, signal, onUpdate, ctx),
 		renderCall: (args, theme) => renderAskCall(args, theme),
 		renderResult: (result, view, theme, context) =>
 			renderAskResult(result, view, theme, {

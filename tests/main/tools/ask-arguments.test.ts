@@ -2,12 +2,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { Value } from "typebox/value";
 import { describe, expect, test } from "vitest";
-import {
-	type AskArguments,
-	AskParameters,
-	checkArguments,
-	requireFlags,
-} from "../../../src/main/tools/ask-arguments.ts";
+import { checkArguments, requireFlags } from "../../../src/main/tools/ask-arguments.ts";
+import { type AskArguments, AskParameters } from "../../../src/main/tools/ask-parameters.ts";
 import { Folder } from "../../support/folder.ts";
 
 const folder = new Folder();
