@@ -5,6 +5,7 @@
  * 1. The link is opened by a command, before its pipes exist; what is written early waits.
  * 2. Each pipe is attached as main connects it.
  * 3. stdout is decoded chunk by chunk; above the high-water mark both output pipes are paused, below the low one resumed.
+ *    A decoder that hands them to another process holds stdout while that one does not keep up.
  * 4. stdout and stderr end: the decoder is flushed, `output-ended` is reported, nothing follows. It waits for stderr, because
  *    why an agy has left stands there.
  * 5. A process that is gone may have left its pipes to something it started: they are read until they are quiet, then cut.
@@ -53,6 +54,12 @@ export type DecoderSink = {
 	/** Writes to the stdin of the link's own process, and ends it. */
 	write(bytes: Uint8Array): void;
 	endInput(): void;
+	/** What was written and the process has not taken. 0 when it takes nothing any more. */
+	readonly unwrittenBytes: number;
+	/** Calls `listener` once, as soon as no more than `bytes` are unwritten. It replaces the one that waits. */
+	whenWrittenTo(bytes: number, listener: () => void): void;
+	/** Leaves the output of the link's own process where it is, or reads on: who takes it over does not keep up. */
+	hold(isHeld: boolean): void;
 	reject(reason: RejectReason, byteLength: number, sample: string): void;
 	/** Something this version does not know; unknown events are counted without. */
 	drift(what: DriftKind, name: string): void;
@@ -82,6 +89,7 @@ export class Link {
 	readonly #decoder: Decoder;
 	readonly #pipes = new Map<PipeName, Socket>();
 	readonly #unsent: (string | Uint8Array)[] = [];
+	#writeWait: { readonly bytes: number; readonly listener: () => void } | null = null;
 	readonly #stderrText = new StringDecoder("utf8");
 	/** Of stdout and stderr. */
 	#openOutputs = 2;
@@ -92,7 +100,10 @@ export class Link {
 	readonly #decodeTimes: Meter;
 	/** Null unless the user asked for it. */
 	readonly #recorder: FlightRecorder | null;
+	/** For main. */
 	#paused = false;
+	/** For another link. */
+	#isHeld = false;
 	#state: "open" | "ended" | "closed" = "open";
 	#exitTimer: NodeJS.Timeout | undefined;
 	#exit: RunExit | null = null;
@@ -114,6 +125,7 @@ export class Link {
 		this.#decodeTimes = decodeTimes;
 		this.#outbox = outbox;
 		const isPaused = () => this.#paused;
+		const unwrittenBytes = () => this.#unwrittenBytes;
 		this.#decoder = createDecoder(
 			{
 				link: id,
@@ -124,6 +136,14 @@ export class Link {
 				},
 				write: (bytes) => this.write(bytes),
 				endInput: () => this.endInput(),
+				get unwrittenBytes() {
+					return unwrittenBytes();
+				},
+				whenWrittenTo: (bytes, listener) => {
+					this.#writeWait = { bytes, listener };
+					this.#endWriteWait();
+				},
+				hold: (isHeld) => this.#hold(isHeld),
 				reject: (reason, byteLength, sample) => this.#noteRejected(reason, byteLength, sample),
 				drift: (what, name) => this.#drift.add(what, name),
 				flush: () => outbox.flush(),
@@ -162,13 +182,13 @@ export class Link {
 		if (name === "stdin") this.#attachStdin(socket);
 		else if (name === "stdout") this.#attachStdout(socket, first);
 		else this.#attachStderr(socket, first);
-		if (this.#paused) socket.pause();
+		if (this.#paused || (this.#isHeld && name === "stdout")) socket.pause();
 	}
 
 	write(data: string | Uint8Array): void {
 		const stdin = this.#pipes.get("stdin");
 		if (typeof data === "string") this.#recorder?.sent(data);
-		if (stdin) stdin.write(data);
+		if (stdin) this.#writeTo(stdin, data);
 		else this.#unsent.push(data);
 	}
 
@@ -201,7 +221,7 @@ export class Link {
 		this.#outbox.acknowledge(this.#id, seq);
 		if (!this.#paused || this.#outbox.heldBytes(this.#id) > LOW_WATER_BYTES) return;
 		this.#paused = false;
-		this.#pipes.get("stdout")?.resume();
+		if (!this.#isHeld) this.#pipes.get("stdout")?.resume();
 		this.#pipes.get("stderr")?.resume();
 	}
 
@@ -211,7 +231,32 @@ export class Link {
 		this.unwatchTranscript();
 		this.#decoder.close?.();
 		for (const socket of this.#pipes.values()) socket.destroy();
+		this.#endWriteWait();
 		this.#outbox.removeLink(this.#id);
+	}
+
+	#writeTo(stdin: Socket, data: string | Uint8Array): void {
+		stdin.write(data, () => this.#endWriteWait()); // A failure is told by the socket.
+	}
+
+	get #unwrittenBytes(): number {
+		const stdin = this.#pipes.get("stdin");
+		if (this.#state === "closed" || stdin?.destroyed) return 0;
+		return this.#unsent.reduce((sum, data) => sum + data.length, stdin?.writableLength ?? 0);
+	}
+
+	#endWriteWait(): void {
+		const wait = this.#writeWait;
+		if (!wait || this.#unwrittenBytes > wait.bytes) return;
+		this.#writeWait = null;
+		wait.listener();
+	}
+
+	#hold(isHeld: boolean): void {
+		this.#isHeld = isHeld;
+		const stdout = this.#pipes.get("stdout");
+		if (isHeld) stdout?.pause();
+		else if (!this.#paused) stdout?.resume();
 	}
 
 	#attachStdin(socket: Socket): void {
@@ -220,8 +265,9 @@ export class Link {
 			this.#outbox.message({ kind: "input-failed", link: this.#id, message: error.message });
 			this.#outbox.flush();
 		});
+		socket.on("close", () => this.#endWriteWait());
 		socket.resume(); // Nothing comes this way; reading is how the other end's close is noticed.
-		for (const data of this.#unsent.splice(0)) socket.write(data);
+		for (const data of this.#unsent.splice(0)) this.#writeTo(socket, data);
 		if (this.#inputEnding) socket.end();
 	}
 
@@ -303,7 +349,7 @@ export class Link {
 		this.#exitTimer = setTimeout(() => {
 			const now = performance.now();
 			const isQuiet = now - this.#lastReadMs >= EOF_AFTER_EXIT_MS || now >= latestMs;
-			if (this.#paused || !isQuiet) this.#endWhenQuiet(latestMs);
+			if (this.#paused || this.#isHeld || !isQuiet) this.#endWhenQuiet(latestMs);
 			else this.#cutOutput();
 		}, EOF_AFTER_EXIT_MS);
 	}

@@ -1,10 +1,12 @@
 /** `/agy` in the real pi: settings changed between turns, in print mode, and on the screen. */
-import { existsSync, statSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { closeSync, createReadStream, existsSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { ProjectTrustStore } from "@earendil-works/pi-coding-agent";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, describe, expect, it, test } from "vitest";
 import { until } from "../support/condition.ts";
-import { printPi } from "../support/pi-process.ts";
+import { PiProcess, printPi } from "../support/pi-process.ts";
 import { RpcClient } from "../support/rpc-client.ts";
 import { Sandbox } from "../support/sandbox.ts";
 import { KEY, PiTerminal } from "../support/terminal.ts";
@@ -145,6 +147,67 @@ describe("in print mode", () => {
 		expect(JSON.parse(pi.stdout)).toMatchObject({ key: "mode", value: "default", source: { layer: "default" } });
 		expect([pi.stderr, pi.exit?.code]).toStrictEqual(["", 0]);
 		expect(existsSync(join(sandbox.path, SETTINGS))).toBe(false);
+	});
+
+	test.each([
+		[
+			"a value that is not allowed",
+			"/agy mode plann",
+			/^mode .*Allowed: default, accept-edits, plan\. Did you mean plan\?\n$/,
+		],
+		["an unknown word", "/agy mod plan", /^\/agy mod is unknown\. Did you mean \/agy mode\?/],
+		["a missing file", "/agy voice /nowhere.wav", /\S\n$/],
+	])("tells %s on stderr, with exit code 1", async (_what, prompt, message) => {
+		sandbox = new Sandbox();
+		sandbox.seedModels();
+		const pi = await printPi(sandbox, [prompt]);
+		expect(pi.stderr).toMatch(message);
+		expect([pi.stdout, pi.exit?.code]).toStrictEqual(["", 1]);
+	});
+
+	it("tells a failure as JSON on stdout, with exit code 1", async () => {
+		sandbox = new Sandbox();
+		sandbox.seedModels();
+		const pi = await printPi(sandbox, ["/agy mode plann --json"]);
+		expect(JSON.parse(pi.stdout)).toMatchObject({ error: expect.stringContaining("Did you mean plan?") });
+		expect([pi.stderr, pi.exit?.code]).toStrictEqual(["", 1]);
+	});
+
+	it("prints all of a long answer to a reader that takes its time", async () => {
+		sandbox = new Sandbox();
+		sandbox.seedModels();
+		const models = Array.from({ length: 8_000 }, (_, index) => [`model-${index}`, { input: index, output: index }]);
+		sandbox.write(SETTINGS, JSON.stringify({ version: 2, prices: Object.fromEntries(models) }));
+		const pipe = join(sandbox.path, "pipe");
+		execFileSync("mkfifo", [pipe]);
+		const both = openSync(pipe, "r+"); // Neither end waits for the other.
+		const writeEnd = openSync(pipe, "w");
+		const pi = new PiProcess(sandbox, ["-p", "/agy --json"], { stdout: writeEnd });
+		closeSync(writeEnd);
+		const reader = createReadStream(pipe, { highWaterMark: 4_096 });
+		await once(reader, "open");
+		closeSync(both);
+		let printed = "";
+		for await (const piece of reader.setEncoding("utf8")) printed += piece;
+		expect(await pi.finished()).toStrictEqual({ code: 0, signal: null });
+		expect(printed.length).toBeGreaterThan(4 * 64 * 1024);
+		const { settings } = JSON.parse(printed) as { settings: { key: string; value: object }[] };
+		expect(Object.keys(settings.find(({ key }) => key === "prices")?.value ?? {})).toHaveLength(8_000);
+		expect(pi.stderr).toBe("");
+	});
+
+	it("does not mind a reader that leaves", async () => {
+		sandbox = new Sandbox();
+		sandbox.seedModels();
+		const pipe = join(sandbox.path, "pipe");
+		execFileSync("mkfifo", [pipe]);
+		const both = openSync(pipe, "r+");
+		const writeEnd = openSync(pipe, "w");
+		closeSync(both); // Nobody reads.
+		const pi = new PiProcess(sandbox, ["-p", "/agy mode"], { stdout: writeEnd });
+		closeSync(writeEnd);
+		expect(await pi.finished()).toStrictEqual({ code: 0, signal: null });
+		expect(pi.stderr).toBe("");
 	});
 });
 

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { captureArguments, chimeArguments } from "../../src/main/voice/ffmpeg-arguments.ts";
 import { type AudioContainer, type CaptureResult, FLOOR_DB } from "../../src/shared/audio.ts";
 import { LEVEL_INTERVAL_MS } from "../../src/shared/limits.ts";
+import { FEED_HIGH_WATER_BYTES } from "../../src/workers/audio/capture.ts";
 import { AudioProcess } from "../support/audio-process.ts";
 import { until } from "../support/condition.ts";
 import { decodeToPcm, ffmpegPath, runFfmpeg, spectralPeakHz, speechInput, toneInput } from "../support/ffmpeg.ts";
@@ -184,6 +185,35 @@ describe("levels", () => {
 		expect(result?.capturedMs).toBeCloseTo(60_000, -1);
 		expect(await (await rig.lanes.acquire("audio")).control.stats()).toMatchObject({ pauses: 0 });
 	});
+});
+
+it("a recorder that floods is held back by an ffmpeg that does not read, and goes on with it", async () => {
+	const capture = await record(["-f", "s16le", "-ar", "16000", "-ac", "1", "-i", "pipe:0"], "wav");
+	capture.signal("SIGSTOP");
+	const lane = await rig.lanes.acquire("audio");
+	const feed = await AudioProcess.start(lane, rig.registry, {
+		link: 2,
+		bin: "yes",
+		args: ["a fairly long line that says nothing"],
+		cwd: sandbox.workspace,
+		subject: { kind: "feed", into: 1 },
+	});
+	running.push(feed);
+	const bytesIn = async () => (await lane.control.stats()).bytesIn;
+	let before = 0;
+	let heldBytes = 0;
+	await until("the flood stands still", async () => {
+		[before, heldBytes] = [heldBytes, await bytesIn()];
+		return heldBytes >= FEED_HIGH_WATER_BYTES && heldBytes === before;
+	});
+	// What the system's pipes hold is not the lane's.
+	expect(heldBytes).toBeLessThan(FEED_HIGH_WATER_BYTES + 1024 * 1024);
+	capture.signal("SIGCONT");
+	await until("ten times as much", async () => (await bytesIn()) > 10 * heldBytes);
+	capture.signal("SIGSTOP");
+	await feed.close(); // Though nobody reads what it has printed.
+	capture.kill();
+	expect((await capture.over())?.encoded).toMatchObject({ ok: false });
 });
 
 it("ends by itself after the longest time", async () => {

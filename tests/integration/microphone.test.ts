@@ -1,11 +1,12 @@
 /** One microphone for all sessions of the process; real lane, real ffmpeg. */
-import { readdirSync } from "node:fs";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, test } from "vitest";
 import { loadConfig, type VoiceConfig } from "../../src/main/config.ts";
-import { type ListenOptions, Microphone } from "../../src/main/voice/microphone.ts";
+import { type ListenOptions, Microphone, type MicrophoneOptions } from "../../src/main/voice/microphone.ts";
 import { until } from "../support/condition.ts";
-import { ffmpegPath } from "../support/ffmpeg.ts";
+import { ffmpegPath, runFfmpeg, toneInput } from "../support/ffmpeg.ts";
 import { LaneRig } from "../support/lane-rig.ts";
 import { processesWithVariable } from "../support/process-table.ts";
 import { Sandbox } from "../support/sandbox.ts";
@@ -23,18 +24,23 @@ beforeEach(() => {
 	rig = new LaneRig(sandbox);
 	levels = 0;
 	logged.length = 0;
-	microphone = new Microphone({
-		lanes: rig.lanes,
-		registry: rig.registry,
-		directory: sandbox.tempDir,
-		log: (_level, text) => logged.push(text),
-	});
+	microphone = newMicrophone();
 });
 afterEach(async () => {
 	await microphone.close();
 	await rig.close();
 	await sandbox.close();
 });
+
+function newMicrophone(limits: Partial<MicrophoneOptions> = {}): Microphone {
+	return new Microphone({
+		lanes: rig.lanes,
+		registry: rig.registry,
+		directory: sandbox.tempDir,
+		log: (_level, text) => logged.push(text),
+		...limits,
+	});
+}
 
 function options(voice: Partial<VoiceConfig> = {}, signal = new AbortController().signal): ListenOptions {
 	const base = loadConfig(sandbox.env).voice;
@@ -131,12 +137,205 @@ test.each([
 	expect([ffmpegs(), folders()]).toEqual([[], []]);
 });
 
+/** All of this test's, ffmpeg or not. */
+const processes = () => processesWithVariable("HOME", sandbox.path);
+async function nothingIsLeft(): Promise<void> {
+	await until(
+		() => `nothing is left; ${JSON.stringify(processes())} ${folders()}`,
+		() => processes().length === 0 && folders().length === 0,
+	);
+}
+
+describe("a sound file", () => {
+	const HLS = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:0\n#EXTINF:1,\n";
+	const ID3 = "ID3\x03\0\0\0\0\0\0";
+
+	function write(name: string, content: string): string {
+		const path = join(sandbox.path, name);
+		writeFileSync(path, content, "latin1");
+		return path;
+	}
+
+	async function readToEnd(path: string) {
+		const listening = await microphone.read(path, options());
+		const end = await listening.ended;
+		await listening.discard();
+		await nothingIsLeft();
+		return end;
+	}
+
+	test.each(["wav", "mp3", "ogg", "flac", "m4a", "webm", "aac", "aiff", "au", "caf", "mka", "ts", "w64", "wma"])(
+		"as %s is read",
+		async (ending) => {
+			const path = join(sandbox.path, `100% "tone": a.${ending}`);
+			runFfmpeg([...toneInput(1, [[0, 1]]), "-ac", "1", `file:${path}`]);
+			const { result, failure } = await readToEnd(path);
+			expect(failure).toBeNull();
+			expect(Math.abs((result?.capturedMs ?? 0) - 1_000)).toBeLessThan(150);
+		},
+	);
+
+	test.each([
+		["an HLS list without an end", () => `${HLS}a.ts\n`, /is a playlist, which names other files/],
+		["an HLS list behind a byte order mark", () => `\xef\xbb\xbf\n${HLS}a.ts\n`, /is a playlist/],
+		["ffconcat", () => "ffconcat version 1.0\nfile a.ts\n", /is a playlist/],
+		[
+			"SDP",
+			() => "v=0\r\no=- 0 0 IN IP4 127.0.0.1\r\nc=IN IP4 127.0.0.1\r\nm=audio 5004 RTP/AVP 0\r\n",
+			/is a session/,
+		],
+	])("that is %s is refused, and starts nothing", async (_what, content, message) => {
+		runFfmpeg([...toneInput(1, [[0, 1]]), join(sandbox.path, "a.ts")]);
+		const path = write("sound.wav", content());
+		await expect(microphone.read(path, options())).rejects.toMatchObject({
+			code: "recording-failed",
+			message: expect.stringMatching(message),
+		});
+		await nothingIsLeft();
+	});
+
+	it("that hides a list behind a tag ends at ffmpeg, which reads nothing else", async () => {
+		let calls = 0;
+		const server = createServer((socket) => {
+			calls++;
+			socket.destroy();
+		});
+		await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+		try {
+			const { port } = server.address() as { port: number };
+			runFfmpeg([...toneInput(1, [[0, 1]]), join(sandbox.path, "a.ts")]);
+			for (const entry of ["a.ts", `http://127.0.0.1:${port}/a.ts`]) {
+				const { result, failure } = await readToEnd(write("sound.mp3", `${ID3}${HLS}${entry}\n`));
+				expect(failure?.message).toMatch(
+					/sound\.mp3 is of a kind that is not read \(hls[^)]*\)\. Give the sound file itself/,
+				);
+				expect(result?.capturedMs).toBe(0);
+			}
+			expect(calls).toBe(0);
+		} finally {
+			server.close();
+		}
+	});
+
+	it("that is not read in time is given up, though ffmpeg does not answer", async () => {
+		const path = join(sandbox.path, "tone.wav");
+		runFfmpeg([...toneInput(1, [[0, 1]]), path]);
+		const stopped = sandbox.write("ffmpeg-stopped", `#!/bin/sh\nkill -STOP $$\nexec ${ffmpegPath()} "$@"\n`, 0o700);
+		microphone = newMicrophone({ fileTimeoutMs: 500 });
+		const listening = await microphone.read(path, options({ ffmpeg: stopped }));
+		const { failure } = await listening.ended;
+		expect(failure).toMatchObject({
+			code: "recording-failed",
+			message: expect.stringMatching(/tone\.wav took longer than 0\.5 s and was given up\. /),
+		});
+		await listening.discard();
+		await nothingIsLeft();
+	});
+});
+
+describe("a device that stalls", () => {
+	const TWENTY_SECONDS = toneInput(20, [[0, 20]])
+		.map((arg) => `'${arg.replaceAll("'", "'\\''")}'`)
+		.join(" ");
+
+	it("is given up with its name and what to do", async () => {
+		microphone = newMicrophone({ stallTimeoutMs: 1_000 });
+		const script = `${ffmpegPath()} -nostdin -v error ${TWENTY_SECONDS} -f wav pipe:1; exec sleep 1000`;
+		const listening = await microphone.listen(options({ recorder: ["/bin/sh", "-c", script] }));
+		const { failure } = await listening.ended;
+		expect(failure).toMatchObject({
+			code: "recording-failed",
+			message: expect.stringMatching(
+				/no sound has come from the program \/bin\/sh for 1 s\. Run that program .* change voiceRecorder, then record again\.$/,
+			),
+		});
+		await listening.discard();
+		await nothingIsLeft();
+		await (await microphone.listen(options())).discard(); // It is free again.
+	});
+
+	it("is given up when it is ffmpeg itself that hangs", async () => {
+		microphone = newMicrophone({ stallTimeoutMs: 1_000 });
+		const listening = await microphone.listen(options());
+		for (const { pid } of ffmpegs()) process.kill(pid, "SIGSTOP");
+		const { failure } = await listening.ended;
+		expect(failure?.message).toMatch(
+			/from the input of voiceInput for 1 s\. Check that the microphone is still connected/,
+		);
+		await listening.discard();
+		await nothingIsLeft();
+	});
+
+	it("is not one that gives silence", async () => {
+		microphone = newMicrophone({ stallTimeoutMs: 1_000 });
+		const silence = ["-re", "-f", "lavfi", "-i", "anullsrc=r=16000:cl=mono"];
+		let capturedMs = 0;
+		const onLevel: ListenOptions["onLevel"] = (_level, ms) => {
+			capturedMs = ms;
+		};
+		const listening = await microphone.listen({ ...options({ input: silence }), onLevel });
+		await until("three seconds", () => capturedMs > 3_000);
+		expect((await listening.stop()).failure).toBeNull();
+		await listening.discard();
+	});
+
+	it("or is slower than time ends with what it gave when the longest time is over", async () => {
+		// A second of sound takes two, and none is a stall.
+		const slow = "-re -f lavfi -i sine=frequency=440:sample_rate=24000 -af asetrate=48000 -ac 2 -f wav -".split(" ");
+		const recorder = [ffmpegPath(), "-nostdin", "-v", "error", ...slow];
+		const listening = await microphone.listen(options({ recorder, maxSeconds: 1 }));
+		const { failure, result } = await listening.ended;
+		expect(failure).toBeNull();
+		expect(result?.encoded.ok).toBe(true);
+		expect(result?.capturedMs).toBeLessThan(5_500);
+		expect(logged).toContainEqual(expect.stringContaining("gives less sound than time passes"));
+		await listening.discard();
+	});
+});
+
+describe("a recorder that is a pipeline", () => {
+	const SOURCE = `${ffmpegPath()} -nostdin -v error -re -f lavfi -i sine=frequency=440 -f wav -`;
+
+	test.each([
+		["of programs", `${SOURCE} | cat | cat`],
+		["whose shell waits for it", `trap '' INT; ${SOURCE} | cat; true`],
+		["with a program that heeds no signal but the last", `${SOURCE} | sh -c 'trap "" INT TERM; cat; sleep 1000'`],
+		["in the background", `${SOURCE} & wait`],
+	])("%s ends as a whole at the stop, with its sound", async (_what, script) => {
+		let capturedMs = 0;
+		const onLevel: ListenOptions["onLevel"] = (_level, ms) => {
+			capturedMs = ms;
+		};
+		const listening = await microphone.listen({ ...options({ recorder: ["/bin/sh", "-c", script] }), onLevel });
+		await until("a second of sound", () => capturedMs > 1_000);
+		const { result, failure } = await listening.stop();
+		expect(failure).toBeNull();
+		expect(result?.encoded.ok).toBe(true);
+		expect(result?.capturedMs).toBeGreaterThan(1_000);
+		expect(processes()).toEqual([]);
+		await listening.discard();
+		await nothingIsLeft();
+	});
+});
+
+it("a program at the end of a pipeline that is stopped hands over what it holds", async () => {
+	const held = join(sandbox.path, "held");
+	const source = `${ffmpegPath()} -nostdin -v error -re -f lavfi -i sine=frequency=440 -f wav -`;
+	const script = `${source} | sh -c 'trap "" INT; head -c 300000; cat > ${held}; cat ${held}'`;
+	const listening = await microphone.listen(options({ recorder: ["/bin/sh", "-c", script] }));
+	await until("a second is held", () => existsSync(held) && statSync(held).size > 88_200);
+	const { result } = await listening.stop();
+	expect(result?.capturedMs).toBeGreaterThan((1_000 * (300_000 + 88_200)) / 88_200 - 100);
+	await listening.discard();
+	await nothingIsLeft();
+});
+
 it("a lane that crashes ends the recording and its ffmpeg, and the next one records", async () => {
 	const listening = await microphone.listen(options());
 	const thread = rig.lanes.threads.at(-1);
 	await thread?.terminate();
-	const { laneError } = await listening.ended;
-	expect(laneError?.message).toContain("The worker thread that listens to the recorder crashed");
+	const { failure } = await listening.ended;
+	expect(failure?.message).toContain("The worker thread that listens to the recorder crashed");
 	expect(ffmpegs()).toEqual([]);
 	await listening.discard();
 	const next = await microphone.listen(options());

@@ -66,7 +66,11 @@ export class AudioProcess {
 	}
 
 	kill(): void {
-		if (this.#process) process.kill(this.#process.identity.pid, "SIGKILL");
+		this.signal("SIGKILL");
+	}
+
+	signal(signal: NodeJS.Signals): void {
+		if (this.#process) process.kill(this.#process.identity.pid, signal);
 	}
 
 	/** Everything was reported and the process is reaped. */

@@ -1,5 +1,5 @@
 /** A real pi with the extension of this repository and nothing else, as a child process of the test. */
-import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { type ChildProcessByStdio, type StdioOptions, spawn } from "node:child_process";
 import { realpathSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
@@ -24,11 +24,13 @@ export type PiOptions = {
 	readonly env?: Readonly<Record<string, string>>;
 	/** Keeps stdin open for the caller. Default: it is at its end from the start. */
 	readonly openInput?: boolean;
+	/** A descriptor that pi writes its stdout to; nothing of it is kept then. */
+	readonly stdout?: number;
 };
 
 export class PiProcess {
 	readonly #sandbox: Sandbox;
-	readonly #child: ChildProcessByStdio<Writable, Readable, Readable>;
+	readonly #child: ChildProcessByStdio<Writable, Readable | null, Readable>;
 	readonly closed: Promise<Exit>;
 	/** Lines of stdout that are records, in order. */
 	readonly records: JsonAgentSessionEvent[] = [];
@@ -44,15 +46,16 @@ export class PiProcess {
 		this.#sandbox = sandbox;
 		const extensions = [REPOSITORY, ...(options.extensions ?? [])].flatMap((path) => ["-e", path]);
 		const session = options.session ?? ["--no-session"];
+		const stdio: StdioOptions = ["pipe", options.stdout ?? "pipe", "pipe"];
 		this.#child = spawn(
 			process.execPath,
 			[PI_PATH, "-ne", ...extensions, "--model", options.model ?? MODEL, ...session, ...args],
-			{ cwd: sandbox.workspace, env: { ...sandbox.env, ...options.env }, stdio: ["pipe", "pipe", "pipe"] },
-		);
+			{ cwd: sandbox.workspace, env: { ...sandbox.env, ...options.env }, stdio },
+		) as ChildProcessByStdio<Writable, Readable | null, Readable>;
 		this.#child.stdin.on("error", () => {}); // pi is gone: its exit says so
 		if (!options.openInput) this.#child.stdin.end();
 		const lines = new JsonLines((line) => this.#takeLine(line));
-		this.#child.stdout.on("data", (chunk: Buffer) => {
+		this.#child.stdout?.on("data", (chunk: Buffer) => {
 			this.lastOutputMs = performance.now();
 			this.stdout += chunk.toString("utf8");
 			lines.push(chunk);

@@ -6,7 +6,7 @@ import type { AgyEvent } from "../../src/shared/events.ts";
 import { EOF_AFTER_EXIT_MAX_MS, EOF_AFTER_EXIT_MS, HIGH_WATER_BYTES, MAX_LINE_BYTES } from "../../src/shared/limits.ts";
 import type { Frame, LaneMessage } from "../../src/shared/messages.ts";
 import { StreamJsonDecoder } from "../../src/workers/decode/stream-json-decoder.ts";
-import { type DecoderFactory, Link, type PipeName } from "../../src/workers/link.ts";
+import { type DecoderFactory, type DecoderSink, Link, type PipeName } from "../../src/workers/link.ts";
 import { Meter } from "../../src/workers/meter.ts";
 import { Outbox } from "../../src/workers/outbox.ts";
 import { deltaLine, resultLine, stepLine, toLine } from "../support/agy-lines.ts";
@@ -384,6 +384,71 @@ describe("back-pressure", () => {
 			return stderr() !== "" && text().length === 10_000 * lineCount;
 		});
 		expect(link.stats.paused).toBe(false);
+	});
+});
+
+describe("a link that feeds another", () => {
+	const HALF = 512 * 1024;
+	let sink: DecoderSink;
+
+	beforeEach(() => {
+		link.close();
+		link = new Link(
+			1,
+			outbox,
+			(given) => {
+				sink = given;
+				return { push: () => {}, end: () => {} };
+			},
+			{ decodeTimes },
+		);
+	});
+
+	test("knows what its process has not taken, and tells when it has", async () => {
+		const stdin = await attach("stdin");
+		stdin.pause();
+		for (let piece = 0; piece < 8; piece++) sink.write(Buffer.alloc(HALF));
+		expect(sink.unwrittenBytes).toBeGreaterThan(4 * HALF);
+		let leftBytes = -1;
+		sink.whenWrittenTo(HALF, () => {
+			leftBytes = sink.unwrittenBytes;
+		});
+		expect(leftBytes).toBe(-1);
+		stdin.resume();
+		await until("it is told", () => leftBytes >= 0);
+		expect(leftBytes).toBeLessThanOrEqual(HALF);
+	});
+
+	test("counts what waits for stdin to come", () => {
+		sink.write(Buffer.alloc(HALF));
+		sink.write(Buffer.alloc(HALF));
+		expect(sink.unwrittenBytes).toBe(2 * HALF);
+	});
+
+	test.each([
+		["whose stdin has gone", (stdin: Socket) => stdin.destroy()],
+		["that is closed", () => link.close()],
+	])("lets go when it writes to one %s", async (_what, end) => {
+		const stdin = await attach("stdin");
+		stdin.pause();
+		for (let piece = 0; piece < 8; piece++) sink.write(Buffer.alloc(HALF));
+		let isTold = false;
+		sink.whenWrittenTo(0, () => {
+			isTold = true;
+		});
+		end(stdin);
+		await until("it is told", () => isTold);
+		expect(sink.unwrittenBytes).toBe(0);
+	});
+
+	test("leaves the output of its own process while it is held, whenever that comes", async () => {
+		sink.hold(true);
+		const stdout = await attach("stdout");
+		stdout.write("held");
+		for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
+		expect(link.stats.bytesIn).toBe(0);
+		sink.hold(false);
+		await until("it is read", () => link.stats.bytesIn === 4);
 	});
 });
 

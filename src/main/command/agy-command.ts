@@ -1,9 +1,13 @@
 /**
  * `/agy`: finds the subcommand, completes its words, and shows the answer where pi's mode has room for it: below the
- * conversation in the terminal and over rpc, on stdout in print mode. A word that is no subcommand gets a suggestion.
+ * conversation in the terminal and over rpc, printed in print mode. A word that is no subcommand gets a suggestion.
+ *
+ * Print mode is for scripts: an answer goes to stdout, what failed to stderr, as pi prints a turn, and pi's exit code is 1
+ * then. With --json both go to stdout, for a program reads one stream.
  */
 
 import { writeSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { Text } from "@earendil-works/pi-tui";
 import { AgyError, toError } from "../../shared/errors.ts";
@@ -16,6 +20,11 @@ const COMMAND = "agy";
 const BARE = "settings";
 /** The kind of pi's entries that hold answers. They are shown and not sent to a model. */
 const ANSWER_ENTRY = "pi-agy-answer";
+
+const STDOUT = 1;
+const STDERR = 2;
+/** How soon a reader that is slower than its pipe is looked at again. */
+const FULL_PIPE_POLL_MS = 10;
 
 type AnswerEntry = { readonly command: string; readonly text: string; readonly level: NonNullable<Answer["level"]> };
 
@@ -46,7 +55,7 @@ export function registerAgyCommand(pi: ExtensionAPI, open: () => Promise<Command
 				if (!(error instanceof AgyError)) log("error", `/agy ${firstWord(args)}: ${toError(error).stack ?? message}`);
 				return { text: message, data: { error: message }, level: "error" };
 			});
-			show(pi, context, { command: `/agy ${args.trim()}`.trim(), asJson: wantsJson(args) }, answer);
+			await show(pi, context, { command: `/agy ${args.trim()}`.trim(), asJson: wantsJson(args) }, answer);
 		},
 	});
 }
@@ -95,29 +104,45 @@ async function complete(subcommands: readonly Subcommand[], prefix: string): Pro
 		.map(({ value, about }) => ({ value: [...words, value].join(" "), about }));
 }
 
-function show(
+async function show(
 	pi: ExtensionAPI,
 	context: ExtensionCommandContext,
 	{ command, asJson }: { readonly command: string; readonly asJson: boolean },
 	answer: Answer,
-): void {
+): Promise<void> {
 	const { level = "info", data } = answer;
 	const text = asJson ? JSON.stringify(data ?? { text: answer.text }, null, "\t") : answer.text;
+	const isPrinted = context.mode === "print";
+	if (isPrinted && hasFailed(answer)) process.exitCode = 1;
 	if (text === "") return;
-	if (context.mode === "print") {
-		printAnswer(text);
+	if (isPrinted) {
+		await print(text, hasFailed(answer) && !asJson ? STDERR : STDOUT);
 		return;
 	}
 	if (context.mode === "tui" && !asJson && !text.includes("\n")) context.ui.notify(text, level);
 	else pi.appendEntry<AnswerEntry>(ANSWER_ENTRY, { command, text, level });
 }
 
-/** pi keeps process.stdout to itself in print mode and has no other place for a command's answer. */
-function printAnswer(text: string): void {
-	try {
-		writeSync(1, `${text}\n`);
-	} catch (error) {
-		if ((error as NodeJS.ErrnoException).code !== "EPIPE") throw error; // Nobody reads it: `pi -p ... | head`.
+/** Programs are told by `error` in the answer's data, which warnings have that are no success either. */
+function hasFailed({ level, data }: Answer): boolean {
+	return level === "error" || data?.error !== undefined;
+}
+
+/**
+ * The only place that writes to the terminal: pi keeps process.stdout to itself in print mode and has no other place for a
+ * command's answer. A pipe takes 64 KB at most until somebody reads.
+ */
+async function print(text: string, descriptor: number): Promise<void> {
+	const bytes = Buffer.from(`${text}\n`);
+	for (let at = 0; at < bytes.length; ) {
+		try {
+			at += writeSync(descriptor, bytes, at);
+		} catch (error) {
+			const { code } = error as NodeJS.ErrnoException;
+			if (code === "EPIPE") return; // Nobody reads it: `pi -p ... | head`.
+			if (code !== "EAGAIN") throw error;
+			await delay(FULL_PIPE_POLL_MS);
+		}
 	}
 }
 

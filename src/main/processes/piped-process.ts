@@ -16,7 +16,7 @@ import { EOF_GRACE_MS, INTERRUPT_GRACE_MS } from "../../shared/limits.ts";
 import { settlesWithin } from "../deadline.ts";
 import { familyOf, identify, type ProcessIdentity } from "./proof.ts";
 import type { ProcessRegistry } from "./registry.ts";
-import { stopFamily } from "./stop.ts";
+import { endsBy, stopFamily, stopRest } from "./stop.ts";
 
 export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signals | null };
 
@@ -81,16 +81,24 @@ export class PipedProcess {
 		return this.#isRunning && this.#child.kill("SIGINT");
 	}
 
-	/** Ends the process. `eof` expects its stdin to have been closed; `interrupt` sends SIGINT. Can be called again. */
-	stop(first: "eof" | "interrupt"): Promise<void> {
+	/**
+	 * Ends the process. `eof` expects its stdin to have been closed; `interrupt` sends SIGINT to it, `interrupt-all` to its
+	 * whole family, as Ctrl-C does to a pipeline: each program of it finishes what it writes. Can be called again.
+	 */
+	stop(first: "eof" | "interrupt" | "interrupt-all"): Promise<void> {
 		this.#stopping ??= this.#climb(first);
 		return this.gone;
 	}
 
-	async #climb(first: "eof" | "interrupt"): Promise<void> {
+	async #climb(first: "eof" | "interrupt" | "interrupt-all"): Promise<void> {
 		const family = await familyOf(this.identity.pid); // Before the signal: what it leaves behind is no kin of it any more.
-		if (first === "interrupt") this.interrupt();
-		const isOver = await settlesWithin(this.exited, first === "interrupt" ? INTERRUPT_GRACE_MS : EOF_GRACE_MS);
+		if (first === "interrupt-all" && family.length > 0) {
+			if (!(await endsBy("SIGINT", family, INTERRUPT_GRACE_MS))) await stopFamily(family);
+			await stopRest(this.identity);
+			return;
+		}
+		if (first !== "eof") this.interrupt();
+		const isOver = await settlesWithin(this.exited, first === "eof" ? EOF_GRACE_MS : INTERRUPT_GRACE_MS);
 		// With it gone only the commands are left that it put into groups of their own.
 		if (isOver) await stopFamily(family);
 		else await stopFamily(await familyOf(this.identity.pid));

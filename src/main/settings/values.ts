@@ -30,7 +30,11 @@ const MAX_TURN_COUNT = 100;
 /** What agy takes for the name of an agent is a file's name. */
 const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** Modifiers and one key. pi's list of keys is longer than ours has to be: one it does not know does nothing. */
-const KEY = /^((ctrl|shift|alt|super)\+)*([a-z0-9]|f([1-9]|1[0-2])|space|insert|pageUp|pageDown|home|end)$/;
+const KEY = /^((?:(?:ctrl|shift|alt|super)\+)*)([a-z0-9]|f(?:[1-9]|1[0-2])|space|insert|pageUp|pageDown|home|end)$/;
+/** In a terminal these with Ctrl are Enter, Tab and Backspace (with Alt, those with Alt): nobody could type any more. */
+const EDITING_LETTER = /^[mjih]$/;
+/** What ends pi or its turn with Ctrl. */
+const ENDING_LETTER = /^[cd]$/;
 
 export const text: Kind<string> = {
 	allowed: "a text",
@@ -103,9 +107,13 @@ export const turnCount: Kind<number> = {
 };
 
 export const key: Kind<string> = {
-	allowed: "a key as pi names it, such as f12, ctrl+space or alt+v",
+	allowed:
+		"a key as pi names it, such as f12, ctrl+space or alt+v; none that types (a letter or digit needs ctrl, alt or super), and not ctrl+c, ctrl+d, nor ctrl+m, ctrl+j, ctrl+i, ctrl+h, ctrl+[, which are Enter, Tab, Backspace and Esc",
 	choices: [],
-	parse: (raw) => (typeof raw === "string" && KEY.test(raw) ? raw : undefined),
+	parse: (raw) => {
+		const [, modifiers = "", name = ""] = (typeof raw === "string" && KEY.exec(raw)) || [];
+		return name !== "" && isFree(new Set(modifiers.split("+").slice(0, -1)), name) ? String(raw) : undefined;
+	},
 };
 
 export const url: Kind<string> = {
@@ -168,6 +176,15 @@ export function expandHome(written: string): string {
 /** Of a text's arguments; the environment and typed lines know no quotes. */
 export function words(typed: string): readonly string[] {
 	return typed.split(/\s+/).filter((word) => word !== "");
+}
+
+/** Whether a key types nothing, edits nothing and ends nothing. */
+function isFree(held: ReadonlySet<string>, name: string): boolean {
+	const types = name.length === 1 || name === "space";
+	if (types && !held.has("ctrl") && !held.has("alt") && !held.has("super")) return false;
+	// With Shift or Super a terminal either tells them apart or sends nothing of the kind.
+	if (!held.has("ctrl") || held.has("shift") || held.has("super")) return true;
+	return !EDITING_LETTER.test(name) && (held.has("alt") || !ENDING_LETTER.test(name));
 }
 
 function toNumber(raw: unknown, min: number, max: number): number | undefined {

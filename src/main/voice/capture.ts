@@ -2,8 +2,8 @@
  * One capture: ffmpeg on the audio lane, and the recorder that feeds it where one is configured. Main starts and stops the
  * processes and sees no sound: levels come from the lane, and at the end the encoded file in base64.
  *
- * recording -> ending -> ended. `stop` lets ffmpeg finish its file, `cancel` does not wait for it; both end in `ended`,
- * which never rejects and comes when no process is left. The file is its starter's to remove.
+ * recording -> ending -> ended. `stop` lets ffmpeg finish its file, `cancel` and `fail` do not wait for it; all end in
+ * `ended`, which never rejects and comes when no process is left. The file is its starter's to remove.
  */
 
 import { randomBytes } from "node:crypto";
@@ -35,8 +35,8 @@ export type CaptureEnd = {
 	readonly exit: Exit | null;
 	/** The end of what ffmpeg and the recorder wrote to stderr. */
 	readonly stderr: string;
-	/** Why the lane was lost; null when it was not. */
-	readonly laneError: Error | null;
+	/** Why nothing of it may be used: the lane was lost, or it was given up (`fail`). Null when it may. */
+	readonly failure: Error | null;
 };
 
 export class Capture {
@@ -49,7 +49,8 @@ export class Capture {
 	#result: CaptureResult | null = null;
 	#exit: Exit | null = null;
 	#stderr = "";
-	#laneError: Error | null = null;
+	#failure: Error | null = null;
+	#isLaneLost = false;
 	readonly #outputEnded = Promise.withResolvers<void>();
 
 	private constructor(spec: CaptureSpec, lane: Lane) {
@@ -82,7 +83,7 @@ export class Capture {
 	async stop(): Promise<CaptureEnd> {
 		if (this.#recorder === null) void this.#ffmpeg?.stop("interrupt");
 		else {
-			void this.#recorder.stop("interrupt");
+			void this.#recorder.stop("interrupt-all");
 			if (!(await settlesWithin(this.ended, FINISH_GRACE_MS))) void this.#ffmpeg?.stop("interrupt");
 		}
 		return this.ended;
@@ -90,9 +91,14 @@ export class Capture {
 
 	/** Nothing of it is wanted any more. */
 	async cancel(): Promise<void> {
-		void this.#recorder?.stop("interrupt");
-		void this.#ffmpeg?.stop("interrupt");
+		this.#endProcesses();
 		await this.ended;
+	}
+
+	/** Gives it up for a reason that `ended` tells. Nothing when it has ended or was given up before. */
+	fail(reason: Error): void {
+		this.#failure ??= reason;
+		this.#endProcesses();
 	}
 
 	async #launch(
@@ -116,7 +122,7 @@ export class Capture {
 		);
 		void process.exited.then((exit) => {
 			if (isCapture) this.#exit = exit;
-			if (this.#laneError === null) this.#lane.send({ kind: "process-exited", link: id, exit });
+			if (!this.#isLaneLost) this.#lane.send({ kind: "process-exited", link: id, exit });
 		});
 		return process;
 	}
@@ -131,17 +137,22 @@ export class Capture {
 	}
 
 	#laneLost(error: Error): void {
-		this.#laneError = error;
-		void this.#recorder?.stop("interrupt");
-		void this.#ffmpeg?.stop("interrupt");
+		this.#isLaneLost = true;
+		this.#failure ??= error;
+		this.#endProcesses();
 		this.#outputEnded.resolve();
 	}
 
+	#endProcesses(): void {
+		void this.#recorder?.stop("interrupt-all");
+		void this.#ffmpeg?.stop("interrupt");
+	}
+
 	async #finish(): Promise<CaptureEnd> {
-		void this.#recorder?.stop("interrupt"); // ffmpeg may have ended before it.
+		void this.#recorder?.stop("interrupt-all"); // ffmpeg may have ended before it.
 		await Promise.all([this.#ffmpeg?.gone, this.#recorder?.gone]);
 		this.#dropLinks();
-		return { result: this.#result, exit: this.#exit, stderr: this.#stderr, laneError: this.#laneError };
+		return { result: this.#result, exit: this.#exit, stderr: this.#stderr, failure: this.#failure };
 	}
 
 	#dropLinks(): void {

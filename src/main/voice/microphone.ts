@@ -15,18 +15,30 @@ import type { ProcessRegistry } from "../processes/registry.ts";
 import { runCommand } from "../processes/run.ts";
 import { findProgram, problemOf } from "../programs.ts";
 import { Capture, type CaptureEnd } from "./capture.ts";
+import { CaptureClock } from "./capture-clock.ts";
 import { captureArguments } from "./ffmpeg-arguments.ts";
 import { toPlainText } from "./plain-text.ts";
-import { FFMPEG_HINT, findRecorders, lastLine, type Recorder, toRecordingError } from "./recorders.ts";
+import { FFMPEG_HINT, findRecorders, lastLine, type Recorder, stalled, toRecordingError } from "./recorders.ts";
+import { checkSoundFile, refusedFormat, soundFileInput } from "./sound-file.ts";
 
 /** ffmpeg lists its devices at once; a first start from a cold disk takes longer. */
 const ASK_TIMEOUT_MS = 10_000;
 const ASK_MAX_BYTES = 256 * 1024;
 /** A recorder that brings no sound for this long will not: sound servers start within a second or two. */
 const FIRST_LEVEL_TIMEOUT_MS = 6_000;
+/** The same for a program, whose sound ffmpeg looks at for up to four seconds before it takes it. */
+const PROGRAM_FIRST_LEVEL_TIMEOUT_MS = 10_000;
 
-/** The session ends a recording that is too long; ffmpeg does it for one whose session cannot. */
+/**
+ * The session ends a recording that is too long; ffmpeg does it for one whose session cannot, and the clock for a device
+ * that is slower than time.
+ */
 const GUARD_SECONDS = 5;
+
+/** A headset that changes its profile is silent for some seconds, and that as sound; without any the device is gone. */
+const STALL_TIMEOUT_MS = 10_000;
+/** Of a whole sound file: half an hour of sound takes ten seconds, on a slow and busy machine a minute or two. */
+const FILE_TIMEOUT_MS = 300_000;
 
 /** Of a sound file. As WAV it is below what the lane reads. */
 export const MAX_FILE_SECONDS = 1_800;
@@ -37,6 +49,10 @@ export type MicrophoneOptions = {
 	/** A private folder of this process, removed with it even when it is killed. */
 	readonly directory: string;
 	readonly log: LogWriter;
+	/** Default: STALL_TIMEOUT_MS. */
+	readonly stallTimeoutMs?: number;
+	/** Default: FILE_TIMEOUT_MS. */
+	readonly fileTimeoutMs?: number;
 };
 
 export type ListenOptions = {
@@ -102,10 +118,20 @@ export class Microphone {
 		const path = resolve(file);
 		const found = await stat(path).catch(() => null); // Missing, or a folder on the way is closed: it cannot be read.
 		if (!found?.isFile()) throw new AgyError("recording-failed", `There is no sound file ${toPlainText(path)}.`);
+		await checkSoundFile(path);
 		const ffmpeg = await findFfmpeg(options);
-		// `file:` keeps a name from being taken for another protocol.
-		const input = ["-i", `file:${path}`];
-		return this.#start({ name: path, input, program: [], output: null }, ffmpeg, MAX_FILE_SECONDS, options);
+		const source: Recorder = { name: path, input: soundFileInput(path), program: [], output: null };
+		const { listening, capture } = await this.#start(source, ffmpeg, MAX_FILE_SECONDS, options);
+		const totalMs = this.#options.fileTimeoutMs ?? FILE_TIMEOUT_MS;
+		const clock = new CaptureClock({
+			...{ stallMs: null, totalMs, onStall: () => {} },
+			onTotal: () => capture.fail(tooSlow(path, totalMs)),
+		});
+		const ended = listening.ended.then((end) => {
+			clock.stop();
+			return { ...end, failure: end.failure ?? refusedFormat(path, end.stderr) };
+		});
+		return { ...listening, ended };
 	}
 
 	/** Ends every capture. Their sessions have been told to before. */
@@ -128,21 +154,26 @@ export class Microphone {
 		for (const recorder of [...recorders.filter(isLast), ...recorders.filter((other) => !isLast(other))]) {
 			const heard = Promise.withResolvers<void>();
 			let isHeard = false;
+			let clock: CaptureClock | null = null;
 			const onLevel: ListenOptions["onLevel"] = (level, capturedMs) => {
 				isHeard = true;
+				clock?.heard();
 				heard.resolve();
 				options.onLevel(level, capturedMs);
 			};
-			const listening = await this.#start(recorder, ffmpeg, voice.maxSeconds + GUARD_SECONDS, { ...options, onLevel });
-			await settlesWithin(Promise.race([heard.promise, listening.ended]), FIRST_LEVEL_TIMEOUT_MS, signal);
+			const maxSeconds = voice.maxSeconds + GUARD_SECONDS;
+			const { listening, capture } = await this.#start(recorder, ffmpeg, maxSeconds, { ...options, onLevel });
+			const timeoutMs = recorder.program.length > 0 ? PROGRAM_FIRST_LEVEL_TIMEOUT_MS : FIRST_LEVEL_TIMEOUT_MS;
+			await settlesWithin(Promise.race([heard.promise, listening.ended]), timeoutMs, signal);
 			if (isHeard) {
 				this.#recorder = recorder.name;
+				clock = this.#watch(capture, recorder, maxSeconds * 1_000);
 				return listening;
 			}
 			await listening.discard();
 			signal.throwIfAborted();
-			const { stderr, laneError } = await listening.ended;
-			if (laneError) throw laneError;
+			const { stderr, failure } = await listening.ended;
+			if (failure) throw failure;
 			this.#options.log("info", `${recorder.name} does not record: ${lastLine(stderr) || "no sound came"}`, {
 				event: "recorder-failed",
 				recorder: recorder.name,
@@ -152,7 +183,28 @@ export class Microphone {
 		throw toRecordingError(tried);
 	}
 
-	async #start(recorder: Recorder, ffmpeg: string, maxSeconds: number, options: ListenOptions): Promise<Listening> {
+	/** From the first sound on, which has limits of its own. Ends with the capture. */
+	#watch(capture: Capture, recorder: Recorder, totalMs: number): CaptureClock {
+		const stallMs = this.#options.stallTimeoutMs ?? STALL_TIMEOUT_MS;
+		const clock = new CaptureClock({
+			...{ stallMs, totalMs },
+			onStall: () => capture.fail(stalled(recorder, stallMs)),
+			onTotal: () => {
+				const text = `${recorder.name} gives less sound than time passes; its recording ended after ${totalMs} ms`;
+				this.#options.log("warn", text, { event: "recorder-failed", recorder: recorder.name });
+				void capture.stop();
+			},
+		});
+		void capture.ended.then(() => clock.stop());
+		return clock;
+	}
+
+	async #start(
+		recorder: Recorder,
+		ffmpeg: string,
+		maxSeconds: number,
+		options: ListenOptions,
+	): Promise<{ readonly listening: Listening; readonly capture: Capture }> {
 		const { voice, container, onLevel } = options;
 		const folder = await mkdtemp(join(this.#options.directory, "voice-"));
 		const path = join(folder, `recording.${container}`);
@@ -176,7 +228,7 @@ export class Microphone {
 				},
 			};
 			this.#open.add(listening);
-			return listening;
+			return { listening, capture };
 		} catch (error) {
 			await rm(folder, { recursive: true, force: true });
 			throw toStartError(error, recorder);
@@ -197,6 +249,13 @@ async function findFfmpeg({ voice, searchPath }: Pick<ListenOptions, "voice" | "
 	throw new AgyError(
 		"recording-failed",
 		`voiceFfmpeg is ${ffmpeg}, which ${problem === "missing" ? "does not exist" : problem}. ${FFMPEG_HINT}`,
+	);
+}
+
+function tooSlow(path: string, timeoutMs: number): AgyError {
+	return new AgyError(
+		"recording-failed",
+		`Reading ${toPlainText(path)} took longer than ${timeoutMs / 1_000} s and was given up. Copy the file to this machine's disk if it lies elsewhere, or give a shorter one.`,
 	);
 }
 

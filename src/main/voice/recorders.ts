@@ -23,6 +23,12 @@ export type AskFfmpeg = (args: readonly string[]) => Promise<CommandResult>;
 export const FFMPEG_HINT =
 	"Install ffmpeg (Debian, Ubuntu: apt install ffmpeg; macOS: brew install ffmpeg; Windows: winget install ffmpeg), or set voiceFfmpeg to its path.";
 
+/**
+ * What a program gives is looked at for half a second in place of five, or nothing would move on the screen meanwhile.
+ * In microseconds. WAV alone takes 128 KB whatever is said here: four seconds of 16 kHz.
+ */
+const PIPE_INPUT = ["-analyzeduration", "500000", "-i", "pipe:0"];
+
 /** The configured input or recorder alone, else those of the system that this ffmpeg knows. Throws `recording-failed` when there is none. */
 export async function findRecorders(
 	{ input, recorder, output }: Pick<VoiceConfig, "input" | "recorder" | "output">,
@@ -31,7 +37,7 @@ export async function findRecorders(
 ): Promise<readonly Recorder[]> {
 	const sink = output.length > 0 ? output : null;
 	if (recorder.length > 0)
-		return [{ name: `the program ${recorder[0]}`, input: ["-i", "pipe:0"], program: recorder, output: sink }];
+		return [{ name: `the program ${recorder[0]}`, input: PIPE_INPUT, program: recorder, output: sink }];
 	if (input.length > 0) return [{ name: "the input of voiceInput", input, program: [], output: sink }];
 	const devices = parseDevices(await ask(["-hide_banner", "-devices"]));
 	const found = (await systemRecorders(platform, ask)).filter(({ format }) => devices.has(format));
@@ -129,8 +135,37 @@ export function toRecordingError(tried: readonly { readonly name: string; readon
 	);
 }
 
+/** A recording whose sound has stopped to come, though nothing has ended. */
+export function stalled({ name, program }: Recorder, stallMs: number): AgyError {
+	const remedy =
+		program.length > 0
+			? "Run that program in a terminal to see what it waits for, or change voiceRecorder"
+			: "Check that the microphone is still connected, or choose another with voiceInput";
+	return failed(
+		`The recording was given up, for no sound has come from ${name} for ${stallMs / 1_000} s. ${remedy}, then record again.`,
+	);
+}
+
+/** What ffmpeg, arecord and sox print while all is well, or at any end. */
+const HARMLESS: readonly RegExp[] = [
+	/^Press \[q\]|^Exiting normally|^Received >? ?\d|^Last message repeated/i,
+	/Guessed Channel Layout|Estimating duration from bitrate|Timestamps are unset|non[- ]monoton|Queue input is backward/i,
+	/Thread message queue blocking|ALSA buffer xrun|is deprecated|Discarding ID3|Past duration|No bit rate set|detected only with low score|Ignoring maximum wav data size|^To ignore this/i,
+	/^(\[[^\]]*\] )?(size|video|frame)[=:] *(\d|N\/A)|^(Input|Output) #\d|^Stream (#|mapping)|^(Duration|Metadata|encoder) *:/i,
+	/^Recording (WAVE|raw data)|^Aborted by signal|^In:\s*[\d.]+%|^Done\.$/i,
+];
+/** What only repeats that it failed. */
+const VAGUE =
+	/^Conversion failed|^Error opening (input|output)|^Error parsing options|^Failed to set value|Output file (is empty|#\d+ does not contain)|^Nothing was written|^Finishing stream|^\[out#|^Task finished|^Terminating thread|: (Invalid (argument|data found when processing input)|Input\/output error)\.?$/i;
+
+/** The last line that says why, else the last that is not harmless; without a full stop. "" when there is none. */
 export function lastLine(stderr: string): string {
-	return redact(toPlainText(stderr).trim().split("\n").at(-1)?.trim() ?? "").slice(0, 200);
+	const lines = toPlainText(stderr.replaceAll("\r", "\n"))
+		.split("\n")
+		.map((line) => line.trim())
+		.filter((line) => line !== "" && !HARMLESS.some((pattern) => pattern.test(line)));
+	const reason = lines.findLast((line) => !VAGUE.test(line)) ?? lines.at(-1) ?? "";
+	return redact(reason).slice(0, 200).replace(/\.$/, "");
 }
 
 function failed(message: string): AgyError {

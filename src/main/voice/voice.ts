@@ -288,10 +288,10 @@ export class Voice {
 
 /** The encoded sound, or what is wrong with it as an AgyError. */
 function judge(
-	{ result, stderr, laneError, exit }: CaptureEnd,
+	{ result, stderr, failure, exit }: CaptureEnd,
 	source: "microphone" | "file",
 ): Extract<CaptureResult["encoded"], { readonly ok: true }> {
-	if (laneError) throw laneError;
+	if (failure) throw failure;
 	if (result === null) throw failed("The recording was lost: ffmpeg ended before it was ready. Record again.");
 	const { encoded, capturedMs, loudestDb } = result;
 	const isFile = source === "file";

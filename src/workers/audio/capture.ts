@@ -3,7 +3,8 @@
  *
  * A capture follows an ffmpeg that records: levels come from the PCM on its stdout while it runs; when it has ended, the
  * file that it encoded is read, checked and reported as base64. Whatever is wrong with the file is a result, not a failure
- * of the lane. A feed hands what a recorder prints to the stdin of such an ffmpeg.
+ * of the lane. A feed hands what a recorder prints to the stdin of such an ffmpeg, and holds a recorder back that is
+ * faster than ffmpeg.
  *
  * Both are sampling: sound is never held back for main, whose levels are few however long it does not listen.
  */
@@ -19,6 +20,13 @@ import { checkWav } from "./wav.ts";
 
 /** Half an hour of WAV; a larger file is none that was asked for. */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
+/**
+ * Sound that ffmpeg has not taken: five seconds of stereo at 48 kHz, so that no microphone is held back while ffmpeg
+ * starts. Above it the recorder is not read.
+ */
+export const FEED_HIGH_WATER_BYTES = 1024 * 1024;
+/** Below it the recorder is read again. */
+const FEED_LOW_WATER_BYTES = 256 * 1024;
 /** What ffmpeg exits with when a signal has ended its recording. */
 const INTERRUPTED_CODE = 255;
 
@@ -82,7 +90,11 @@ export class Feed implements Decoder {
 	}
 
 	push(chunk: Buffer): void {
-		this.#capture()?.write(chunk);
+		const capture = this.#capture();
+		capture?.write(chunk);
+		if (!capture || capture.unwrittenBytes < FEED_HIGH_WATER_BYTES) return;
+		this.#sink.hold(true);
+		capture.whenWrittenTo(FEED_LOW_WATER_BYTES, () => this.#sink.hold(false));
 	}
 
 	end(): void {

@@ -128,3 +128,27 @@ test.each<[keyof ReturnType<typeof load>["values"], string, unknown]>([
 ])("%s from %s is %j", (key, raw, expected) => {
 	expect(load({ [rowOf(key).variable ?? ""]: raw }, []).values[key]).toStrictEqual(expected);
 });
+
+describe("the key of voice", () => {
+	const used = (key: string) => load({}, [user({ version: 2, voiceKey: key })]);
+
+	test.each([
+		...["f1", "shift+f5", "insert", "pageUp", "ctrl+space", "alt+space", "alt+v", "alt+3", "super+m"],
+		...["ctrl+v", "ctrl+alt+v", "ctrl+alt+c", "ctrl+shift+c", "ctrl+shift+m"],
+	])("can be %s", (key) => {
+		expect(used(key)).toMatchObject({ values: { voiceKey: key }, problems: [] });
+	});
+
+	test.each([
+		["types", ["v", "3", "shift+v", "space", "shift+space"]],
+		["edits", ["ctrl+m", "ctrl+j", "ctrl+i", "ctrl+h", "ctrl+[", "ctrl+alt+m", "alt+ctrl+h", "ctrl+ctrl+i", "enter"]],
+		["ends pi", ["ctrl+c", "ctrl+d", "ctrl+ctrl+c"]],
+		["is none", ["", "ctrl+", "+v", "hyper+v", "f13", "Ctrl+Q"]],
+	])("cannot be one that %s", (_what, keys) => {
+		for (const key of keys) {
+			const { values, problems } = used(key);
+			expect([key, values.voiceKey]).toStrictEqual([key, "f12"]);
+			expect(problems).toStrictEqual([expect.stringContaining("not ctrl+c, ctrl+d, nor ctrl+m")]);
+		}
+	});
+});

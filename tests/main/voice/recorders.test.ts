@@ -5,6 +5,7 @@ import type { CommandResult } from "../../../src/main/processes/run.ts";
 import {
 	classify,
 	findRecorders,
+	lastLine,
 	parseDevices,
 	parseMicrophones,
 	toRecordingError,
@@ -80,7 +81,7 @@ describe("the recorders of a system, in the order they are tried", () => {
 		const recorder = ["arecord", "-t", "wav"];
 		const output = ["-f", "wav", "x.wav"];
 		expect(await findRecorders({ input, recorder, output }, "linux", refuse)).toMatchObject([
-			{ input: ["-i", "pipe:0"], program: recorder, output },
+			{ input: ["-analyzeduration", "500000", "-i", "pipe:0"], program: recorder, output },
 		]);
 	});
 });
@@ -97,6 +98,97 @@ test.each([
 	["nothing", "dummy: Immediate exit requested", []],
 ])("DirectShow's microphones in %s", (_what, stderr, names) => {
 	expect(parseMicrophones(stderr)).toEqual(names);
+});
+
+test.each<[what: string, lines: readonly string[], reason: string]>([
+	["one line", ["default: Connection refused"], "default: Connection refused"],
+	["nothing", [], ""],
+	[
+		"only what is harmless",
+		["Press [q] to stop, [?] for help", "size=  12kB time=00:00:01.02 bitrate=96.0kbits/s"],
+		"",
+	],
+	[
+		"the guess at a lay-out behind the reason",
+		["default: Permission denied", "Guessed Channel Layout for Input Stream #0.0 : mono"],
+		"default: Permission denied",
+	],
+	[
+		"keys and sizes behind the reason",
+		["[alsa @ 0x1] read error", "Press [q] to stop, [?] for help", "size=N/A time=00:00:00.10 bitrate=N/A speed=1x"],
+		"[alsa @ 0x1] read error",
+	],
+	[
+		"sizes that overwrite each other",
+		["[pulse @ 0x1] Connection terminated", "size= 1kB time=00:00:01\rsize= 2kB time=00:00:02\r"],
+		"[pulse @ 0x1] Connection terminated",
+	],
+	[
+		"the end of an ordinary run",
+		[
+			"[pulse @ 0x1] Connection terminated",
+			"[out#0/s16le @ 0x1] video:0kB audio:4kB subtitle:0kB other streams:0kB",
+			"Exiting normally, received signal 2.",
+		],
+		"[pulse @ 0x1] Connection terminated",
+	],
+	[
+		"ALSA of ffmpeg 4.1",
+		["[alsa @ 0x1] cannot open audio device hw:9 (No such device)", "hw:9: Input/output error"],
+		"[alsa @ 0x1] cannot open audio device hw:9 (No such device)",
+	],
+	[
+		"a file without sound, ffmpeg 4.1",
+		["Stream map '0:a:0' matches no streams.", "To ignore this, add a trailing '?' to the map."],
+		"Stream map '0:a:0' matches no streams",
+	],
+	[
+		"the same, ffmpeg 7",
+		[
+			"[out#0/s16le @ 0x1] Stream map '' matches no streams.",
+			"Stream map '0:a:0' matches no streams.",
+			"To ignore this, add a trailing '?' to the map.",
+			"Failed to set value '0:a:0' for option 'map': Invalid argument",
+			"Error parsing options for output file pipe:1.",
+			"Error opening output files: Invalid argument",
+		],
+		"Stream map '0:a:0' matches no streams",
+	],
+	[
+		"a missing file, ffmpeg 7",
+		[
+			"[in#0 @ 0x1] Error opening input: No such file or directory",
+			"Error opening input file x.wav.",
+			"Error opening input files: No such file or directory",
+		],
+		"[in#0 @ 0x1] Error opening input: No such file or directory",
+	],
+	[
+		"nothing but the vague",
+		["x.wav: Invalid data found when processing input"],
+		"x.wav: Invalid data found when processing input",
+	],
+	[
+		"the encoder's remark in front of the vague",
+		["[libopus @ 0x1] No bit rate set. Defaulting to 64000 bps.", "Conversion failed!"],
+		"Conversion failed!",
+	],
+	[
+		"arecord's title and end",
+		[
+			"arecord: pcm_read:2221: read error: No such device",
+			"Recording WAVE 'stdin' : Signed 16 bit Little Endian",
+			"Aborted by signal Interrupt...",
+		],
+		"arecord: pcm_read:2221: read error: No such device",
+	],
+	[
+		"sox's counter",
+		["sox FAIL formats: can't open input", "In:0.00% 00:00:01.11 [00:00:00.00]"],
+		"sox FAIL formats: can't open input",
+	],
+])("the reason in %s", (_what, lines, reason) => {
+	expect(lastLine(lines.join("\n"))).toBe(reason);
 });
 
 describe("a failed recorder says why", () => {

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { CaptureResult } from "../../../src/shared/audio.ts";
 import type { RunExit } from "../../../src/shared/messages.ts";
-import { Capture, Feed } from "../../../src/workers/audio/capture.ts";
+import { Capture, FEED_HIGH_WATER_BYTES, Feed } from "../../../src/workers/audio/capture.ts";
 import type { CaptureReport, DecoderSink } from "../../../src/workers/link.ts";
 import { until } from "../../support/condition.ts";
 import { runFfmpeg, toneInput } from "../../support/ffmpeg.ts";
@@ -17,15 +17,31 @@ class KeptSink {
 	readonly logs: string[] = [];
 	written = "";
 	hasInputEnded = false;
+	/** While it takes nothing, what is written stays unwritten. */
+	isTaking = true;
+	isHeld = false;
+	#unwrittenBytes = 0;
+	#whenWritten = { bytes: 0, listener: () => {} };
 	readonly sink: DecoderSink;
 
 	constructor(link: number) {
+		const unwrittenBytes = () => this.#unwrittenBytes;
 		this.sink = {
 			link,
 			event: () => {},
 			capture: (report) => this.reports.push(report),
 			write: (bytes) => {
 				this.written += Buffer.from(bytes).toString("latin1");
+				if (!this.isTaking) this.#unwrittenBytes += bytes.length;
+			},
+			get unwrittenBytes() {
+				return unwrittenBytes();
+			},
+			whenWrittenTo: (bytes, listener) => {
+				this.#whenWritten = { bytes, listener };
+			},
+			hold: (isHeld) => {
+				this.isHeld = isHeld;
 			},
 			endInput: () => {
 				this.hasInputEnded = true;
@@ -37,6 +53,12 @@ class KeptSink {
 			isPaused: false,
 			log: (text) => this.logs.push(text),
 		};
+	}
+
+	/** Takes what is unwritten but so many bytes. */
+	takeAllBut(bytes: number): void {
+		this.#unwrittenBytes = bytes;
+		if (bytes <= this.#whenWritten.bytes) this.#whenWritten.listener();
 	}
 
 	get result(): CaptureResult | undefined {
@@ -120,6 +142,21 @@ describe("a feed", () => {
 		feed.end();
 		expect(capture.hasInputEnded).toBe(true);
 		expect(kept.logs).toEqual([]);
+	});
+
+	test("holds its recorder from the high-water mark on until the capture has caught up", () => {
+		const capture = new KeptSink(1);
+		const kept = new KeptSink(2);
+		const feed = new Feed({ kind: "feed", into: 1 }, kept.sink, new Map([[1, capture.sink]]));
+		capture.isTaking = false;
+		feed.push(Buffer.alloc(FEED_HIGH_WATER_BYTES - 1));
+		expect(kept.isHeld).toBe(false);
+		feed.push(Buffer.alloc(1));
+		expect(kept.isHeld).toBe(true);
+		capture.takeAllBut(FEED_HIGH_WATER_BYTES / 2);
+		expect(kept.isHeld).toBe(true);
+		capture.takeAllBut(FEED_HIGH_WATER_BYTES / 4);
+		expect(kept.isHeld).toBe(false);
 	});
 
 	test("without its capture is dropped, with one line in the log", async () => {
