@@ -72,7 +72,7 @@ export default function antigravity(pi: ExtensionAPI): void {
 	});
 	pi.registerShortcut(config.voice.key as KeyId, {
 		description: "Voice: start or end a recording",
-		handler: async () => (await open()).voice.toggle(),
+		handler: async () => (await open()).voice.pressed(),
 	});
 	registerAgyCommand(pi, open);
 
@@ -86,11 +86,11 @@ export default function antigravity(pi: ExtensionAPI): void {
 	pi.on("agent_settled", ({ aborted }, { sessionManager }) => {
 		if (aborted) parts?.provider.dropParked(sessionManager.getSessionId());
 	});
-	pi.on("session_shutdown", async (_event, { sessionManager }) => {
+	pi.on("session_shutdown", async ({ reason }, { sessionManager }) => {
 		isOver = true;
 		if (opening === null) return;
 		// pi waits for this without a limit; what does not end in time is the guardian's.
-		const closed = opening.then((opened) => opened.close(sessionManager.getSessionId()));
+		const closed = opening.then((opened) => opened.close(sessionManager.getSessionId(), reason));
 		await settlesWithin(closed, SHUTDOWN_TIMEOUT_MS);
 	});
 }

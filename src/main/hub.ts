@@ -9,6 +9,7 @@ import { rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DriftCounter } from "../shared/drift.ts";
+import { AgyError } from "../shared/errors.ts";
 import type { LaneKind } from "../shared/lane-control.ts";
 import { CONTRACT_VERSION } from "../shared/limits.ts";
 import { AgentFiles } from "./agent-files.ts";
@@ -127,16 +128,22 @@ export class Hub {
 	}
 }
 
-/** A session's share of the hub. The hub is made on the first `get` of all shares and closed with the last. */
+/**
+ * A session's share of the hub. The hub is made on the first `get` of all shares and closed with the last. A share that was
+ * given back is never held again: what comes late would make a second hub that nobody closes.
+ */
 export class HubShare {
 	readonly #config: Config;
 	#isHeld = false;
+	#isReleased = false;
 
 	constructor(config: Config) {
 		this.#config = config;
 	}
 
+	/** Throws `cancelled` once the share was given back. */
 	get(): Hub {
+		if (this.#isReleased) throw new AgyError("cancelled", "This pi session has ended.");
 		const hubs = hubsOfProcess();
 		const key = `${import.meta.url}\n${this.#config.dataDir}`;
 		const entry = hubs.get(key) ?? { hub: new Hub(this.#config), shares: 0 };
@@ -156,6 +163,7 @@ export class HubShare {
 		const hubs = hubsOfProcess();
 		const key = `${import.meta.url}\n${this.#config.dataDir}`;
 		const entry = hubs.get(key);
+		this.#isReleased = true;
 		if (!this.#isHeld || !entry) return;
 		this.#isHeld = false;
 		if (--entry.shares > 0) return;

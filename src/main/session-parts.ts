@@ -4,7 +4,13 @@
  */
 
 import { join } from "node:path";
-import type { AgentEndEvent, ExtensionAPI, ExtensionContext, Skill } from "@earendil-works/pi-coding-agent";
+import type {
+	AgentEndEvent,
+	ExtensionAPI,
+	ExtensionContext,
+	SessionShutdownEvent,
+	Skill,
+} from "@earendil-works/pi-coding-agent";
 import { AgyError } from "../shared/errors.ts";
 import { listAgents } from "./agent-list.ts";
 import type { Binary } from "./binary.ts";
@@ -36,7 +42,7 @@ import type { Steps } from "./steps.ts";
 import { AskTool } from "./tools/ask-antigravity.ts";
 import { ASK_TOOL_NAME } from "./tools/ask-parameters.ts";
 import { type Session, TurnStarter } from "./turn-starter.ts";
-import { lastAnswerText } from "./voice/answer-text.ts";
+import { runAnswerText } from "./voice/answer-text.ts";
 import { SessionVoice } from "./voice/session-voice.ts";
 import { keyName } from "./voice/voice-footer.ts";
 
@@ -44,6 +50,9 @@ const ENGINES: Readonly<Record<Config["engine"], Engine>> = {
 	"stream-json": streamJsonEngine,
 	"legacy-sqlite": legacySqliteEngine,
 };
+
+/** What ended a session, as it is told; what else pi does leaves it for another. */
+const ENDED_BY: Readonly<Record<string, string>> = { quit: "pi was closed", reload: "pi was reloaded" };
 
 export type SessionPartsOptions = {
 	readonly settings: Settings;
@@ -146,7 +155,7 @@ export class SessionParts {
 
 	/** pi's agent has ended its run. */
 	answered(messages: AgentEndEvent["messages"]): void {
-		this.voice.answered(lastAnswerText(messages));
+		this.voice.answered(runAnswerText(messages));
 	}
 
 	/** Asks agy for its models; without agy the known list stays. */
@@ -155,9 +164,13 @@ export class SessionParts {
 	}
 
 	/** Ends the session: nothing of it runs any more. */
-	async close(sessionId: string): Promise<void> {
+	async close(sessionId: string, reason: SessionShutdownEvent["reason"]): Promise<void> {
 		this.#ended.abort(new AgyError("cancelled", "pi is shutting down."));
-		await Promise.all([this.provider.close(), this.askTool.close(), this.voice.close()]);
+		await Promise.all([
+			this.provider.close(),
+			this.askTool.close(),
+			this.voice.close(ENDED_BY[reason] ?? "the session was left"),
+		]);
 		this.#context = null;
 		await this.bridge.close();
 		await this.#share.peek()?.links.closeSession(sessionId);
@@ -187,7 +200,7 @@ export class SessionParts {
 			toolsCommand(this.bridge, () => config.bridgeTools),
 			...diagnosticCommands(diagnostics, signal),
 			...conversationCommands({ config, engine, bindings }),
-			...voiceCommands(voice, keyName(config.voice.key), signal),
+			...voiceCommands(voice, keyName(config.voice.key)),
 		];
 	}
 

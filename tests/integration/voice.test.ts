@@ -15,6 +15,9 @@ const SPEAKING = ["-re", "-f", "lavfi", "-i", "aevalsrc=0.3*sin(2*PI*220*t)*(0.6
 const SILENT = ["-re", "-f", "lavfi", "-i", "anullsrc=r=16000:cl=mono"];
 const KEY_VALUE = "AIzaTestKeyOfNobody0123456789abcdefghi";
 
+/** Transcribes and speaks. */
+const PROGRAM = join(import.meta.dirname, "..", "support", "voice-program.mjs");
+
 let sandbox: Sandbox;
 let server: GeminiServer;
 let terminal: PiTerminal | null = null;
@@ -50,6 +53,7 @@ async function open(
 	prepare(settings, options);
 	terminal = new PiTerminal(sandbox, view);
 	await terminal.started();
+	await terminal.settled(); // It hears keys only some time after it is drawn.
 	return terminal;
 }
 
@@ -74,9 +78,36 @@ async function nothingIsLeft(): Promise<void> {
 	);
 }
 
+/** What follows sooner is the same press to pi-agy, and a double one to pi. */
+const BETWEEN_PRESSES_MS = 600;
+let pressedMs = 0;
+
+async function press(pi: PiTerminal): Promise<void> {
+	await until("the key to count again", () => performance.now() - pressedMs > BETWEEN_PRESSES_MS);
+	pressedMs = performance.now();
+	pi.type(KEY.f12);
+}
+
+let emptiedMs = 0;
+
+/** Ctrl+C twice in a moment would end pi. */
+async function emptyEditor(pi: PiTerminal): Promise<void> {
+	await until("the next Ctrl+C to be one", () => performance.now() - emptiedMs > BETWEEN_PRESSES_MS);
+	emptiedMs = performance.now();
+	pi.type(KEY.ctrlC);
+}
+
+/** A command whose list of completions closes by itself, so that Enter runs it and no Escape is needed. */
+async function run(pi: PiTerminal, command: string, offered: string): Promise<void> {
+	pi.type(command);
+	await pi.shows(command);
+	await pi.hides(offered);
+	pi.type(KEY.enter);
+}
+
 async function record(pi: PiTerminal): Promise<void> {
 	await pi.hides("● 0:"); // Of the recording before.
-	pi.type(KEY.f12);
+	await press(pi);
 	await pi.shows(/● 0:0[1-9]/);
 }
 
@@ -84,11 +115,11 @@ describe("one pi, from recording to recording", () => {
 	let pi: PiTerminal;
 	afterAll(closePi);
 	beforeAll(async () => {
-		pi = await open();
+		pi = await open({ voiceCommand: [process.execPath, PROGRAM, "{file}"] });
 	});
 	beforeEach(() => server.requests.splice(0));
 	afterEach(async () => {
-		pi.type(KEY.ctrlC); // Empties the editor.
+		await emptyEditor(pi);
 		await nothingIsLeft();
 	});
 
@@ -101,7 +132,7 @@ describe("one pi, from recording to recording", () => {
 		const [folder = ""] = recordings();
 		expect(statSync(folder).mode & 0o777).toBe(0o700);
 		expect(statSync(join(folder, "recording.ogg")).mode & 0o777).toBe(0o600);
-		pi.type(KEY.f12);
+		await press(pi);
 		await pi.shows("please open the tick module");
 		await nothingIsLeft();
 		expect(sandbox.prompts()).toEqual([]);
@@ -127,42 +158,170 @@ describe("one pi, from recording to recording", () => {
 	it("Esc while it is transcribed gives up", async () => {
 		server.answers = [() => {}];
 		await record(pi);
-		pi.type(KEY.f12);
+		await press(pi);
 		await pi.shows("◌ transcribing");
-		pi.type(KEY.f12);
+		await press(pi);
 		await pi.shows("still being worked on");
 		pi.type(KEY.escape);
-		await pi.shows("cancelled. Nothing was sent.");
+		await pi.shows("cancelled. The recording may already have been sent to the Gemini API");
 		await nothingIsLeft();
+		await run(pi, "/agy voice retry", "Try again the recording");
+		await pi.shows("No recording is kept");
 	});
 
 	it("/agy voice cancel gives up, too", async () => {
 		await record(pi);
-		await pi.enter("/agy voice cancel");
+		await run(pi, "/agy voice cancel", "Give up the recording");
 		await pi.shows("cancelled. Nothing was sent.");
 		await nothingIsLeft();
-		await pi.enter("/agy voice cancel");
-		await pi.shows("Nothing is being recorded.");
+		await run(pi, "/agy voice cancel", "Give up the recording");
+		await pi.shows("Nothing is being recorded or transcribed.");
 	});
 
 	test.each([
 		["401", 401, /Voice: .*(key|401)/i, 1],
 		["429", 429, /Voice: .*quota/i, 2],
 		["500", 500, /Voice: .*500/i, 2],
-	] as const)("the endpoint answers %s", async (_what, status, message, tries) => {
-		server.answers = [refusal(status, `status ${status}`)];
+	] as const)(
+		"the endpoint answers %s: the recording is kept and can be tried again",
+		async (_what, status, message, tries) => {
+			server.answers = [refusal(status, `status ${status}`)];
+			await record(pi);
+			await press(pi);
+			await until(
+				() => `${message} in\n${pi.screen()}`,
+				() => message.test(flat(pi.screen())),
+			);
+			expect(server.requests).toHaveLength(tries);
+			expect(pi.screen()).not.toContain(KEY_VALUE);
+			expect(flat(pi.screen())).toContain("/agy voice retry tries it again");
+			const [folder = "", ...others] = recordings();
+			expect(others).toEqual([]);
+			expect(statSync(folder).mode & 0o777).toBe(0o700);
+			expect(statSync(join(folder, "recording.ogg")).mode & 0o777).toBe(0o600);
+			const [first] = server.requests.splice(0);
+			server.answers = [spoken(`words after ${status}`)];
+			await pi.hides("Esc cancels");
+			await run(pi, "/agy voice retry", "Try again the recording");
+			await pi.shows(`words after ${status}`);
+			expect(server.requests.map(({ body }) => body)).toEqual([first?.body]);
+			await nothingIsLeft();
+			expect(sandbox.read(`agent/pi-agy/logs/pi-agy-${new Date().toISOString().slice(0, 10)}.ndjson`)).not.toContain(
+				KEY_VALUE,
+			);
+		},
+	);
+
+	it("keeps a recording through a retry that fails or is given up, until the next recording", async () => {
+		server.answers = [refusal(401, "no"), refusal(401, "again no"), () => {}];
 		await record(pi);
-		pi.type(KEY.f12);
-		await until(
-			() => `${message} in\n${pi.screen()}`,
-			() => message.test(flat(pi.screen())),
-		);
-		expect(server.requests).toHaveLength(tries);
-		expect(pi.screen()).not.toContain(KEY_VALUE);
+		await press(pi);
+		await pi.shows("tries it again");
+		await pi.hides("Esc cancels");
+		await run(pi, "/agy voice retry", "Try again the recording");
+		await pi.shows("again no");
+		await pi.hides("Esc cancels");
+		await run(pi, "/agy voice retry", "Try again the recording");
+		await pi.shows("◌ transcribing");
+		pi.type(KEY.escape);
+		await pi.shows("cancelled. The recording may already have been sent");
+		const kept = recordings();
+		expect(kept).toHaveLength(1);
+		await record(pi);
+		expect(recordings()).toHaveLength(1);
+		expect(recordings()).not.toEqual(kept);
+		pi.type(KEY.escape);
 		await nothingIsLeft();
-		expect(sandbox.read(`agent/pi-agy/logs/pi-agy-${new Date().toISOString().slice(0, 10)}.ndjson`)).not.toContain(
-			KEY_VALUE,
-		);
+	});
+
+	it("a key that is held is pressed once", async () => {
+		await pi.hides("● 0:");
+		await press(pi);
+		for (const mark of ["a", "b", "c"]) {
+			pi.type(KEY.f12 + mark);
+			await pi.shows(new RegExp(`^[abc]*${mark} *$`, "m"));
+		}
+		await pi.shows(/● 0:0[1-9]/);
+		expect(recorders()).toHaveLength(1);
+		pi.type(KEY.escape);
+		await nothingIsLeft();
+	});
+
+	it("Enter runs a command that is typed to its end", async () => {
+		await pi.hides("● 0:");
+		await run(pi, "/agy voice", "Start or end a recording");
+		await pi.shows(/● 0:0[1-9]/);
+		pi.type(KEY.escape);
+		await nothingIsLeft();
+	});
+
+	it("a sound file is a run like a recording: a footer, a free prompt line, Esc, and words", async () => {
+		const path = makeTone(sandbox.write("a tone.wav", ""));
+		server.answers = [() => {}, () => {}, spoken("words of the file")];
+		const begin = async () => {
+			await pi.hides("Esc cancels");
+			await run(pi, `/agy voice "${path}"`, "Give up the recording");
+			await pi.shows(/◌ transcribing 0:\d\d · Esc cancels/);
+		};
+		await begin();
+		pi.type("typed meanwhile");
+		await pi.shows("typed meanwhile");
+		pi.type(KEY.escape);
+		await pi.shows("cancelled. The recording may already");
+		await until("the dropped request", () => server.requests[0]?.wasDropped === true);
+		await emptyEditor(pi);
+		await begin();
+		await run(pi, `/agy voice "${path}"`, "Give up the recording");
+		await pi.shows("still being worked on");
+		await run(pi, "/agy voice cancel", "Give up the recording");
+		await until("the dropped request", () => server.requests[1]?.wasDropped === true);
+		await pi.hides("Esc cancels");
+		await run(pi, `/agy voice "${path}"`, "Give up the recording");
+		await pi.shows("words of the file");
+		await nothingIsLeft();
+	});
+
+	it("tries a recording again with another transcriber, which takes another kind of file", async () => {
+		server.answers = [refusal(401, "no key")];
+		await record(pi);
+		await press(pi);
+		await pi.shows("no key");
+		await pi.enter("/agy set voiceTranscriber command");
+		await pi.shows("voiceTranscriber: auto -> command");
+		await run(pi, "/agy voice retry", "Try again the recording");
+		await pi.shows(/RIFF, \d+ bytes/);
+		expect(server.requests).toHaveLength(1);
+		await nothingIsLeft();
+		await emptyEditor(pi);
+		await pi.enter("/agy reset voiceTranscriber");
+		await pi.shows("voiceTranscriber: command -> auto");
+	});
+
+	it("a program that is missing is told before anybody speaks", async () => {
+		await pi.enter("/agy set voiceTranscriber command");
+		await pi.shows("voiceTranscriber: auto -> command");
+		await pi.enter("/agy set voiceCommand no-such-whisper {file}");
+		await pi.shows("voiceCommand: ");
+		await press(pi);
+		await pi.shows("voiceCommand starts no-such-whisper");
+		expect(recorders()).toEqual([]);
+		await pi.enter("/agy reset voiceTranscriber");
+		await pi.shows("voiceTranscriber: command -> auto");
+	});
+
+	it("says that a recording is dropped with its session, and records in the next", async () => {
+		await record(pi);
+		pi.type("/new");
+		await pi.shows("/new");
+		pi.type(KEY.enter);
+		await nothingIsLeft();
+		const log = () => sandbox.read(`agent/pi-agy/logs/pi-agy-${new Date().toISOString().slice(0, 10)}.ndjson`);
+		await until("the log", () => log().includes("the session was left, and what was being said was dropped"));
+		await pi.settled();
+		server.answers = [spoken("in the next session")];
+		await record(pi);
+		await press(pi);
+		await pi.shows("in the next session");
 	});
 
 	it("ffmpeg is killed while it records", async () => {
@@ -192,10 +351,49 @@ describe("F12, words, F12", () => {
 		const pi = await open({ voiceSend: true });
 		server.answers = [spoken("say hello to everybody")];
 		await record(pi);
-		pi.type(KEY.f12);
+		await press(pi);
 		await until("the prompt", () => sandbox.prompts().length > 0);
 		expect(sandbox.prompts()[0]).toContain("say hello to everybody");
 		await pi.shows(/say hello to everybody[\s\S]*say hello to everybody/); // The echo.
+		await pi.quit();
+	});
+
+	it("puts words that pi does not take while it compacts into the editor", async () => {
+		const scenario = {
+			turns: [
+				{
+					match: "conversation|summar",
+					steps: [
+						{ kind: "wait", gate: "summary" },
+						{ kind: "text", text: "They talked." },
+					],
+				},
+				{ steps: [{ kind: "text", text: "{{prompt}}" }] },
+			],
+		};
+		const settings = () => {
+			sandbox.write("agent/settings.json", JSON.stringify({ compaction: { keepRecentTokens: 1 } }));
+			return { voiceSend: true };
+		};
+		const pi = await open(settings, { scenario });
+		server.answers = [spoken("not to be lost")];
+		for (const word of ["alpha", "beta"]) {
+			await pi.enter(word);
+			await pi.shows(new RegExp(`${word}[\\s\\S]*${word}`));
+		}
+		await pi.hides("Working");
+		await record(pi);
+		pi.type("/compact");
+		await pi.shows("/compact");
+		pi.type(KEY.enter);
+		await pi.shows("Compacting");
+		await press(pi);
+		await pi.shows("not to be lost");
+		expect(flat(pi.screen())).toContain("What you said is in the editor: press Enter to send it.");
+		sandbox.openGate("summary");
+		await pi.hides("Compacting");
+		pi.type(KEY.enter);
+		await until("the prompt", () => sandbox.prompts().some((prompt) => prompt.includes("not to be lost")));
 		await pi.quit();
 	});
 
@@ -203,7 +401,7 @@ describe("F12, words, F12", () => {
 		const source = "aevalsrc=0.3*sin(2*PI*220*t)*lt(t\\,1):s=16000";
 		const pi = await open({ voiceInput: ["-re", "-f", "lavfi", "-i", source], voiceSilenceSeconds: 1 });
 		server.answers = [spoken("that was all")];
-		pi.type(KEY.f12);
+		await press(pi);
 		await pi.shows("that was all");
 		await nothingIsLeft();
 		await pi.quit();
@@ -212,7 +410,7 @@ describe("F12, words, F12", () => {
 	it("ends by itself at the longest length, and says so", async () => {
 		const pi = await open({ voiceMaxSeconds: 1 });
 		server.answers = [spoken("cut here")];
-		pi.type(KEY.f12);
+		await press(pi);
 		await pi.shows("cut here");
 		expect(pi.screen()).toContain("ended after 1 s");
 		await nothingIsLeft();
@@ -232,7 +430,7 @@ describe("F12, words, F12", () => {
 
 	it("plays its sounds where there is a sink", async () => {
 		const pi = await open(() => ({ voiceSounds: true, voiceOutput: ["-f", "wav", join(sandbox.path, "chime.wav")] }));
-		pi.type(KEY.f12);
+		await press(pi);
 		await until("the start sound", () => sandbox.read("chime.wav").startsWith("RIFF"));
 		await pi.shows("● 0:0");
 		pi.type(KEY.escape);
@@ -246,7 +444,7 @@ describe("F12, words, F12", () => {
 		server.answers = [spoken("from the program")];
 		await record(pi);
 		expect(recorders().length).toBe(2);
-		pi.type(KEY.f12);
+		await press(pi);
 		await pi.shows("from the program");
 		await nothingIsLeft();
 		await pi.quit();
@@ -265,7 +463,7 @@ describe("what goes wrong is said", () => {
 	it("silence", async () => {
 		const pi = await open({ voiceInput: SILENT });
 		await record(pi);
-		pi.type(KEY.f12);
+		await press(pi);
 		const message = /Nothing was heard \(the loudest was -\d+ dB\)\. Check that the right microphone/;
 		await until(
 			() => pi.screen(),
@@ -279,7 +477,7 @@ describe("what goes wrong is said", () => {
 	it("a device that is busy", async () => {
 		const busy = "echo 'audio open error: Device or resource busy' >&2; exit 1";
 		const pi = await open({ voiceRecorder: ["/bin/sh", "-c", busy] });
-		pi.type(KEY.f12);
+		await press(pi);
 		await pi.shows("microphone is in use by another program");
 		await nothingIsLeft();
 		await pi.quit();
@@ -326,7 +524,7 @@ describe("agy as the interpreter and the transcriber", () => {
 		await pi.shows(/we talk about the outbox[\s\S]*we talk about the outbox/);
 		pi.type("Now: ");
 		await record(pi);
-		pi.type(KEY.f12);
+		await press(pi);
 		await pi.shows("Now: Open src/workers/outbox.ts.");
 		expect(flat(pi.screen())).toContain('heard "open the out box file"');
 		const asked = sandbox.prompts().at(-1) ?? "";
@@ -342,7 +540,7 @@ describe("agy as the interpreter and the transcriber", () => {
 		const pi = await open({ voiceInterpret: true }, { scenario: broken });
 		server.answers = [spoken("take it as it is")];
 		await record(pi);
-		pi.type(KEY.f12);
+		await press(pi);
 		await pi.shows("take it as it is");
 		expect(flat(pi.screen())).toContain("taken as it is, for agy could not interpret it");
 		await nothingIsLeft();
@@ -352,7 +550,7 @@ describe("agy as the interpreter and the transcriber", () => {
 	it("listens itself where it is the transcriber", async () => {
 		const pi = await open({ voiceTranscriber: "agy" }, { scenario: ANSWERS });
 		await record(pi);
-		pi.type(KEY.f12);
+		await press(pi);
 		await pi.shows("heard by agy");
 		expect(sandbox.prompts().at(-1)).toMatch(/sound file \/\S+\/voice-\w+\/recording\.ogg/);
 		await nothingIsLeft();
@@ -368,8 +566,7 @@ describe("a sound file", () => {
 	const tone = () => sandbox.write("a tone.wav", "");
 
 	it("goes to a program of this machine as WAV, and in print mode its words to stdout", async () => {
-		const program = join(import.meta.dirname, "..", "support", "voice-program.mjs");
-		prepare({ voiceTranscriber: "command", voiceCommand: [process.execPath, program, "{file}"] });
+		prepare({ voiceTranscriber: "command", voiceCommand: [process.execPath, PROGRAM, "{file}"] });
 		const path = makeTone(tone());
 		const pi = await printPi(sandbox, [`/agy voice ${path}`]);
 		expect(pi.stdout).toMatch(/^RIFF, \d+ bytes\n$/);
@@ -395,6 +592,12 @@ describe("a sound file", () => {
 		const text = sandbox.write("README", "no sound in here\n");
 		expect(await answered("4", `/agy voice ${text}`)).toContain("holds no sound that ffmpeg can read");
 		expect(server.requests).toHaveLength(1);
+		server.answers = [() => {}];
+		pi.send({ id: "5", type: "prompt", message: `/agy voice ${makeTone(tone())}` });
+		await until("the request", () => server.requests.length === 2);
+		expect(await answered("6", "/agy voice cancel")).toContain(
+			"Voice was cancelled. The recording may already have been sent to the Gemini API",
+		);
 		pi.endInput();
 		await pi.finished();
 		await nothingIsLeft();
@@ -409,13 +612,11 @@ function makeTone(path: string): string {
 describe("reading aloud", () => {
 	afterEach(closePi);
 
-	const program = join(import.meta.dirname, "..", "support", "voice-program.mjs");
-
 	it("speaks each answer where that is set, without its code", async () => {
 		const scenario = {
 			turns: [{ steps: [{ kind: "text", text: "Done.\n\n```js\nconsole.log(1)\n```\n\nAnything else?" }] }],
 		};
-		const append = () => [process.execPath, program, "--append", join(sandbox.path, "spoken.txt")];
+		const append = () => [process.execPath, PROGRAM, "--append", join(sandbox.path, "spoken.txt")];
 		const pi = await open(() => ({ voiceReadAloud: true, voiceSpeakCommand: append() }), { scenario });
 		await pi.enter("do it");
 		await until("the spoken answer", () => sandbox.read("spoken.txt").includes("Anything else?"));
@@ -429,8 +630,43 @@ describe("reading aloud", () => {
 		await pi.quit();
 	});
 
+	it("shows that it speaks, and Esc stops it; Esc is pi's when nothing speaks, and a stopped answer is not read", async () => {
+		const scenario = {
+			turns: [
+				{
+					match: "stop me",
+					steps: [
+						{ kind: "text", text: "Half of it" },
+						{ kind: "wait", gate: "never" },
+					],
+				},
+				{ steps: [{ kind: "text", text: "All of it" }] },
+			],
+		};
+		const append = () => [process.execPath, PROGRAM, "--append", join(sandbox.path, "spoken.txt")];
+		const pi = await open(() => ({ voiceReadAloud: true, voiceSpeakCommand: append() }), { scenario });
+		await pi.enter("stop me");
+		await pi.shows("Half of it");
+		pi.type(KEY.escape);
+		await pi.shows("aborted");
+		await pi.enter("and now");
+		await until("the whole answer is read", () => sandbox.read("spoken.txt").includes("All of it"));
+		expect(sandbox.read("spoken.txt")).not.toContain("Half");
+		await pi.enter("/agy set voiceSpeakCommand sleep 1000");
+		await pi.shows("voiceSpeakCommand: ");
+		await pi.enter("/agy speak one two three");
+		await pi.shows(/♪ reading aloud 0:0[1-9] · Esc stops/);
+		const speakers = () =>
+			processesWithVariable("HOME", sandbox.path).filter(({ command }) => /sleep 1000/.test(command));
+		expect(speakers()).toHaveLength(1);
+		pi.type(KEY.escape);
+		await until("its end", () => speakers().length === 0);
+		await pi.hides("♪");
+		await pi.quit();
+	});
+
 	it("stops at once when asked to", async () => {
-		const pi = await open({ voiceSpeakCommand: [process.execPath, program, "--hang"] });
+		const pi = await open({ voiceSpeakCommand: [process.execPath, PROGRAM, "--hang"] });
 		await pi.enter("/agy speak one two three");
 		await until("the speaking program", () => recorders().length > 0);
 		await pi.enter("/agy speak stop");

@@ -18,6 +18,7 @@ import type { Answer, Completion, Subcommand } from "./subcommand.ts";
 const COMMAND = "agy";
 /** What `/agy` alone is. */
 const BARE = "settings";
+const HELP: Completion = { value: "help", about: "All subcommands." };
 /** The kind of pi's entries that hold answers. They are shown and not sent to a model. */
 const ANSWER_ENTRY = "pi-agy-answer";
 
@@ -68,10 +69,10 @@ async function answerTo(
 	const typed = withoutJson(args);
 	const name = firstWord(typed);
 	const rest = typed.slice(name.length).trim();
-	if (name === "help") return listing([...byName.values()]);
+	if (name.toLowerCase() === HELP.value) return listing([...byName.values()]);
 	const subcommand = byName.get(name === "" ? BARE : name.toLowerCase());
 	if (subcommand) return subcommand.run({ rest, words: toWords(rest), asJson: wantsJson(args), context });
-	const meant = nearest(name.toLowerCase(), [...byName.keys()]);
+	const meant = nearest(name.toLowerCase(), [...byName.keys(), HELP.value]);
 	return {
 		text: `/agy ${name} is unknown.${meant === null ? "" : ` Did you mean /agy ${meant}?`} /agy help lists everything.`,
 		data: { error: `unknown: ${name}`, meant },
@@ -88,20 +89,27 @@ function listing(subcommands: readonly Subcommand[]): Answer {
 	};
 }
 
-/** Values are whole argument texts: pi puts one in place of everything behind `/agy `. */
-async function complete(subcommands: readonly Subcommand[], prefix: string): Promise<readonly Completion[]> {
+/**
+ * Values are whole argument texts: pi puts one in place of everything behind `/agy `. Behind a complete word there are none,
+ * though a longer one may begin with it: while pi shows a list, Enter takes from it instead of running the command.
+ */
+export async function complete(subcommands: readonly Subcommand[], prefix: string): Promise<readonly Completion[]> {
 	const name = firstWord(prefix).toLowerCase();
 	if (!/\s/.test(prefix.trimStart())) {
-		const matching = subcommands.filter((subcommand) => subcommand.name.startsWith(name));
-		return matching.map((subcommand) => ({ value: subcommand.name, about: subcommand.about }));
+		const names = [...subcommands.map((subcommand) => ({ value: subcommand.name, about: subcommand.about })), HELP];
+		return startingWith(name, names);
 	}
 	const words = prefix.trimStart().split(/\s+/);
 	const begun = (words.pop() ?? "").toLowerCase();
 	const subcommand = subcommands.find((candidate) => candidate.name === name);
 	const next = (await subcommand?.complete?.(words.slice(1))) ?? [];
-	return next
-		.filter(({ value }) => value.toLowerCase().startsWith(begun))
-		.map(({ value, about }) => ({ value: [...words, value].join(" "), about }));
+	return startingWith(begun, next).map(({ value, about }) => ({ value: [...words, value].join(" "), about }));
+}
+
+/** Those that the word begins; none when it is one of them. */
+function startingWith(begun: string, completions: readonly Completion[]): readonly Completion[] {
+	const matching = completions.filter(({ value }) => value.toLowerCase().startsWith(begun));
+	return matching.some(({ value }) => value.toLowerCase() === begun) ? [] : matching;
 }
 
 async function show(

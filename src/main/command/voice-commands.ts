@@ -1,26 +1,36 @@
 /** `/agy voice` and `/agy speak`. */
 
+import { homedir } from "node:os";
 import type { ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { lastAnswerText } from "../voice/answer-text.ts";
 import type { SessionVoice } from "../voice/session-voice.ts";
-import type { Subcommand } from "./subcommand.ts";
+import { toPath } from "./path-argument.ts";
+import type { Answer, Completion, Subcommand } from "./subcommand.ts";
 
-export function voiceCommands(voice: SessionVoice, key: string, signal: AbortSignal): readonly Subcommand[] {
+const COMPLETIONS: readonly Completion[] = [
+	{ value: "cancel", about: "Give up the recording, or what is being worked on." },
+	{ value: "retry", about: "Try again the recording that could not be transcribed." },
+];
+
+export function voiceCommands(voice: SessionVoice, key: string): readonly Subcommand[] {
 	return [
 		{
 			name: "voice",
-			usage: "[cancel | <sound file>]",
+			usage: "[cancel | retry | <sound file>]",
 			about: `Start or end a recording, as ${key} does; or transcribe a sound file.`,
-			complete: (words) => (words.length === 0 ? [{ value: "cancel", about: "Give up the recording." }] : []),
-			run: async ({ rest }) => {
+			complete: (words) => (words.length === 0 ? COMPLETIONS : []),
+			run: async ({ rest, context }) => {
 				if (rest === "") return toggle(voice);
-				if (rest === "cancel") {
+				if (rest.toLowerCase() === "cancel") {
 					const isCancelled = voice.voice.cancel();
-					return { text: isCancelled ? "" : "Nothing is being recorded.", data: { isCancelled } };
+					return { text: isCancelled ? "" : "Nothing is being recorded or transcribed.", data: { isCancelled } };
 				}
-				const { transcript, text, note } = await voice.transcribeFile(unquote(rest), signal);
-				const lines = [text, ...(note === "" ? [] : [`(${note})`])];
-				return { text: lines.join("\n"), data: { transcript, text, note }, ...(note !== "" && { level: "warning" }) };
+				if (rest.toLowerCase() === "retry") {
+					const isRetried = voice.voice.retry();
+					return { text: isRetried ? "" : "No recording is kept: there is nothing to try again.", data: { isRetried } };
+				}
+				const file = toPath(rest, { cwd: context.cwd, home: homedir(), platform: process.platform });
+				return context.mode === "tui" ? begin(voice, file) : transcribe(voice, file);
 			},
 		},
 		{
@@ -44,6 +54,18 @@ export function voiceCommands(voice: SessionVoice, key: string, signal: AbortSig
 	];
 }
 
+/** pi holds its prompt line until a command has answered: the screen tells the rest. */
+function begin(voice: SessionVoice, file: string): Answer {
+	voice.voice.beginFile(file);
+	return { text: "", data: { state: voice.voice.state } };
+}
+
+async function transcribe(voice: SessionVoice, file: string): Promise<Answer> {
+	const { transcript, text, note } = await voice.transcribeFile(file);
+	const lines = [text, ...(note === "" ? [] : [`(${note})`])];
+	return { text: lines.join("\n"), data: { transcript, text, note }, ...(note !== "" && { level: "warning" }) };
+}
+
 function toggle(voice: SessionVoice) {
 	if (!voice.hasKey)
 		return {
@@ -59,9 +81,4 @@ function lastAnswer({ sessionManager }: Pick<ExtensionContext, "sessionManager">
 	return lastAnswerText(
 		sessionManager.getBranch().flatMap((entry) => (entry.type === "message" ? [entry.message] : [])),
 	);
-}
-
-/** A dragged file comes quoted, or with its spaces escaped. */
-function unquote(path: string): string {
-	return /^(["'])(.*)\1$/.exec(path)?.[2] ?? path.replaceAll(/\\([ ()'"&])/g, "$1");
 }

@@ -65,6 +65,6 @@ function toTranscript(stdout: string): string {
 function failed(problem: string): AgyError {
 	return new AgyError(
 		"transcription-failed",
-		`${problem}. Check the voice command in the settings by running it in a terminal.`,
+		`${problem}. Run voiceCommand in a terminal to see what it needs; /agy set voiceCommand changes it.`,
 	);
 }

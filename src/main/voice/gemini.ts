@@ -37,6 +37,12 @@ export type GeminiOptions = {
 	readonly baseUrl?: string | null;
 };
 
+export function missingKey(): AgyError {
+	return failed(
+		"There is no key for the Gemini API. Set GEMINI_API_KEY in the environment, or use /login for google in pi, or set another voiceTranscriber.",
+	);
+}
+
 /** How far a request came: what went wrong before it is no trouble of the network. */
 type Exchange = { stage: "unsent" | "sent" | "answered"; status: number; retryAfterMs: number | null };
 
@@ -46,11 +52,7 @@ export function geminiTranscriber(options: GeminiOptions): Transcriber {
 
 async function transcribe(options: GeminiOptions, recorded: Recorded, signal: AbortSignal): Promise<string> {
 	const key = (await options.key())?.trim();
-	if (!key) {
-		throw failed(
-			"There is no key for the Gemini API. Set GEMINI_API_KEY in the environment, or use /login for google in pi, or set another transcriber.",
-		);
-	}
+	if (!key) throw missingKey();
 	const model = options.model || DEFAULT_GEMINI_MODEL;
 	const exchange: Exchange = { stage: "unsent", status: 0, retryAfterMs: null };
 	try {
@@ -122,9 +124,7 @@ async function readBody(response: Response): Promise<Uint8Array<ArrayBuffer> | n
 	for await (const chunk of response.body ?? []) {
 		byteCount += chunk.byteLength;
 		if (byteCount > MAX_ANSWER_BYTES) {
-			throw failed(
-				`The Gemini API answered with more than ${MAX_ANSWER_BYTES} bytes. Check the base URL of the transcriber.`,
-			);
+			throw failed(`The Gemini API answered with more than ${MAX_ANSWER_BYTES} bytes. Check voiceGeminiUrl.`);
 		}
 		chunks.push(chunk);
 	}
@@ -158,7 +158,7 @@ function textOf(response: GenerateContentResponse): string {
 
 function blocked(reason: string): AgyError {
 	return failed(
-		`Gemini would not write down this recording (${excerptOf(reason)}). Type it, or set another transcriber.`,
+		`Gemini would not write down this recording (${excerptOf(reason)}). Type it, or set another voiceTranscriber.`,
 	);
 }
 
@@ -168,30 +168,29 @@ function toFailure(error: Error, exchange: Exchange, key: string, model: string)
 	const { stage, status } = exchange;
 	if (stage === "unsent") {
 		return failed(
-			`The request to the Gemini API could not be made: ${clean(error.message)}. Check key, model and base URL of the transcriber.`,
+			`The request to the Gemini API could not be made: ${clean(error.message)}. Check the key, voiceModel and voiceGeminiUrl.`,
 		);
 	}
 	if (stage === "sent") {
 		const { message, code } = toError(error.cause ?? error) as NodeJS.ErrnoException;
 		const reason = clean([code, message || error.message].filter(Boolean).join(" "));
-		return failed(
-			`The Gemini API could not be reached: ${reason}. Check the network and the base URL of the transcriber.`,
-			{
-				isTransient: true,
-			},
-		);
+		return failed(`The Gemini API could not be reached: ${reason}. Check the network and voiceGeminiUrl.`, {
+			isTransient: true,
+		});
 	}
 	const said = clean(sayingOf(error.message));
 	const answer = `HTTP ${status}${said === "" ? "" : `: ${said}`}`;
 	if (status === 401 || status === 403 || (status === 400 && /API[ _]key/i.test(error.message))) {
-		return failed(`The Gemini API refused the key (${answer}). Check GEMINI_API_KEY, or use /login for google in pi.`);
+		return failed(
+			`The Gemini API refused the key (${answer}). Check GEMINI_API_KEY, or use /login for google in pi, or set another voiceTranscriber.`,
+		);
 	}
 	if (status === 404) {
-		return failed(`The Gemini API has no model ${clean(model)} (${answer}). Set another model for the transcriber.`);
+		return failed(`The Gemini API has no model ${clean(model)} (${answer}). Set another voiceModel.`);
 	}
 	if (status === 429) {
 		return failed(
-			`The quota of the Gemini API is used up for now (${answer}). Wait a minute, or set another transcriber.`,
+			`The quota of the Gemini API is used up for now (${answer}). Wait a minute, or set another voiceTranscriber.`,
 			{
 				isTransient: true,
 				...(exchange.retryAfterMs === null ? {} : { retryAfterMs: exchange.retryAfterMs }),
@@ -206,10 +205,10 @@ function toFailure(error: Error, exchange: Exchange, key: string, model: string)
 	}
 	if (status >= 200 && status < 300) {
 		return failed(
-			`The Gemini API answered with something that is no transcription (${clean(error.message)}). Check the base URL of the transcriber.`,
+			`The Gemini API answered with something that is no transcription (${clean(error.message)}). Check voiceGeminiUrl.`,
 		);
 	}
-	return failed(`The Gemini API refused the recording (${answer}). Check model and base URL of the transcriber.`);
+	return failed(`The Gemini API refused the recording (${answer}). Check voiceModel and voiceGeminiUrl.`);
 }
 
 /** What the server said, taken out of the JSON that the SDK makes its message of. */

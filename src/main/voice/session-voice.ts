@@ -7,21 +7,29 @@ import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-a
 import { matchesKey } from "@earendil-works/pi-tui";
 import { AgyError, toError } from "../../shared/errors.ts";
 import type { LogLevel } from "../../shared/lane-control.ts";
+import { requireRunnable } from "../config.ts";
 import { transcriptOf } from "../session-transcript.ts";
 import { agyTranscriber } from "./agy-transcriber.ts";
+import { userText } from "./answer-text.ts";
 import { playChime } from "./chimes.ts";
 import { commandTranscriber } from "./command.ts";
-import { geminiTranscriber } from "./gemini.ts";
+import { geminiTranscriber, missingKey } from "./gemini.ts";
 import { interpretationPrompt, toRequest } from "./interpretation.ts";
+import { KeyRepeat } from "./key-repeat.ts";
 import { askOnce, type OneShotParts } from "./one-shot.ts";
+import { requireTranscriptionProgram } from "./readiness.ts";
+import { Sending } from "./sending.ts";
 import { Speaker } from "./speaker.ts";
 import { toSpeech } from "./speech-text.ts";
 import { type Transcriber, withRules } from "./transcriber.ts";
 import { transcriberNameOf } from "./transcriber-choice.ts";
 import { Voice, type VoiceResult, type VoiceScreen } from "./voice.ts";
+import { renderSpeech } from "./voice-footer.ts";
 
 /** As pi names Google's API. */
 const GOOGLE_PROVIDER = "google";
+/** For a clock that shows seconds; each one has pi draw its screen. */
+const SPEECH_FOOTER_INTERVAL_MS = 1_000;
 
 export type SessionVoiceOptions = OneShotParts & {
 	readonly log: (level: LogLevel, text: string) => void;
@@ -33,6 +41,13 @@ export class SessionVoice {
 	readonly voice: Voice;
 	readonly #pi: ExtensionAPI;
 	readonly #options: SessionVoiceOptions;
+	readonly #sending: Sending;
+	readonly #repeats = new KeyRepeat();
+	readonly #ended = new AbortController();
+	/** pi takes no prompt while it makes a summary that it was asked for. */
+	#isSummarizing = false;
+	/** Takes the footer and the key of what is being spoken away. */
+	#hideSpeech: (() => void) | null = null;
 	#speaker: Speaker | null = null;
 	/** The settings that it was made with. */
 	#speaks = "";
@@ -40,6 +55,7 @@ export class SessionVoice {
 	constructor(pi: ExtensionAPI, options: SessionVoiceOptions) {
 		this.#pi = pi;
 		this.#options = options;
+		this.#sending = this.#watchPi();
 		const { config, hub, log } = options;
 		this.voice = new Voice({
 			voice: config.voice,
@@ -62,11 +78,14 @@ export class SessionVoice {
 		return this.#screen() !== null;
 	}
 
-	/** A sound file, by the same path; where there is an editor its words are put there, or sent. */
-	async transcribeFile(file: string, signal: AbortSignal): Promise<VoiceResult> {
+	/**
+	 * A sound file, by the same path, for who waits for its words; where a host has an editor they are put there, too, or sent.
+	 * Throws what kept it from becoming text.
+	 */
+	async transcribeFile(file: string): Promise<VoiceResult> {
 		const context = this.#options.context();
-		const result = await this.voice.transcribeFile(file, signal);
-		if (context?.hasUI) this.voice.deliver(result, toScreen(this.#pi, context));
+		const result = await this.voice.transcribeFile(file);
+		if (context?.hasUI) await this.voice.deliver(result, this.#toScreen(context));
 		return result;
 	}
 
@@ -79,10 +98,17 @@ export class SessionVoice {
 	async speak(markdown: string): Promise<void> {
 		const text = toSpeech(markdown);
 		if (text === "") throw new AgyError("speech-failed", "There is nothing to read aloud: only code, or no text.");
-		await this.#speakerOf().speak(text);
+		const spoken = this.#speakerOf().speak(text);
+		const hide = this.#showSpeech();
+		await spoken.finally(hide);
 	}
 
-	/** The key: what is being spoken would be recorded too, and ends. */
+	/** The key, which comes again and again while it is held. */
+	pressed(): void {
+		if (!this.#repeats.isRepeat(performance.now())) this.toggle();
+	}
+
+	/** Starts or ends a recording: what is being spoken would be recorded too, and ends. */
 	toggle(): void {
 		this.silence();
 		this.voice.toggle();
@@ -105,31 +131,93 @@ export class SessionVoice {
 		});
 	}
 
-	/** Ends a recording and what is being spoken; nothing of them is left. May be called twice. */
-	async close(): Promise<void> {
-		await Promise.all([this.voice.close(), this.#speaker?.close()]);
+	/** Ends a recording and what is being spoken; nothing of them is left. `why` is told of a recording. May be called twice. */
+	async close(why?: string): Promise<void> {
+		const closed = this.voice.close(why);
+		this.#ended.abort(new AgyError("cancelled", "The session ended."));
+		await Promise.all([closed, this.#speaker?.close()]);
 	}
 
 	#screen(): VoiceScreen | null {
 		const context = this.#options.context();
-		return context?.mode === "tui" ? toScreen(this.#pi, context) : null;
+		return context?.mode === "tui" ? this.#toScreen(context) : null;
 	}
 
+	#toScreen({ ui }: ExtensionContext): VoiceScreen {
+		return {
+			status: (text) => ui.setStatus("pi-agy-voice", text),
+			notify: (text, level) => ui.notify(text, level),
+			editorText: () => ui.getEditorText(),
+			setEditorText: (text) => ui.setEditorText(text),
+			send: (text) => this.#sending.send(text, this.#ended.signal),
+			onEscape: (handler) => onEscape(ui, handler),
+		};
+	}
+
+	/** What pi does and says of a prompt. Its context is asked for each time: it is the session's latest. */
+	#watchPi(): Sending {
+		const pi = this.#pi;
+		const context = () => this.#options.context();
+		const summarizing = (isSummarizing: boolean) => {
+			this.#isSummarizing = isSummarizing;
+		};
+		pi.on("session_before_compact", ({ reason }) => summarizing(reason === "manual"));
+		pi.on("session_before_tree", () => summarizing(true));
+		pi.on("session_compact", () => summarizing(false));
+		pi.on("session_compact_failed", () => summarizing(false));
+		pi.on("session_tree", () => summarizing(false));
+		pi.on("agent_start", () => summarizing(false));
+		pi.on("message_start", ({ message }) => this.#sending.started(userText(message)));
+		const isIdle = () => context()?.isIdle() ?? true;
+		return new Sending({
+			isIdle,
+			hasQueue: () => context()?.hasPendingMessages() ?? false,
+			editorText: () => context()?.ui.getEditorText() ?? "",
+			refusal: () => {
+				if (this.#isSummarizing && !isIdle()) return "pi takes no prompt while it summarizes the session.";
+				return context()?.model === undefined ? "pi has no model: choose one with /model." : null;
+			},
+			prompt: (text) => pi.sendUserMessage(text, isIdle() ? {} : { deliverAs: "followUp" }),
+		});
+	}
+
+	/** The footer and Esc for what is being spoken, in place of those of what was; returns what ends that. */
+	#showSpeech(): () => void {
+		this.#hideSpeech?.();
+		const context = this.#options.context();
+		if (context?.mode !== "tui") return () => {};
+		const { ui } = context;
+		const sinceMs = performance.now();
+		const draw = () => ui.setStatus("pi-agy-speech", renderSpeech(performance.now() - sinceMs));
+		const footer = setInterval(draw, SPEECH_FOOTER_INTERVAL_MS);
+		const forgetEscape = onEscape(ui, () => this.silence());
+		draw();
+		const hide = () => {
+			if (this.#hideSpeech !== hide) return; // It has ended, or something else is being spoken.
+			this.#hideSpeech = null;
+			clearInterval(footer);
+			forgetEscape();
+			ui.setStatus("pi-agy-speech", undefined);
+		};
+		this.#hideSpeech = hide;
+		return hide;
+	}
+
+	/** Throws where it is known beforehand that it cannot work: nobody should speak in vain. */
 	async #transcriber(): Promise<Transcriber> {
-		const { config, hub } = this.#options;
+		const { config, hub, engine } = this.#options;
 		const { transcriber, language, model, geminiUrl: baseUrl, command, env } = config.voice;
-		const key = await this.#key();
+		const key = transcriber === "gemini" || transcriber === "auto" ? await this.#key() : null;
 		switch (transcriberNameOf({ transcriber, command }, Boolean(key))) {
 			case "gemini":
+				if (!key?.trim()) throw missingKey();
 				return geminiTranscriber({ key: async () => key, model, language, baseUrl });
 			case "command":
-				if (command.length === 0)
-					throw new AgyError(
-						"transcription-failed",
-						"voiceTranscriber is command, but voiceCommand is not set. Set it to a program and its arguments, such as whisper-cli -nt -f {file}.",
-					);
+				await requireTranscriptionProgram(command, config.searchPath);
 				return commandTranscriber({ command, language, env, registry: hub().registry });
 			case "agy":
+				requireRunnable(config);
+				await hub().binaries.find(config, engine.requires);
 				return agyTranscriber(this.#options, language);
 		}
 	}
@@ -167,19 +255,10 @@ export class SessionVoice {
 	}
 }
 
-function toScreen(pi: ExtensionAPI, context: ExtensionContext): VoiceScreen {
-	const { ui } = context;
-	return {
-		status: (text) => ui.setStatus("pi-agy-voice", text),
-		notify: (text, level) => ui.notify(text, level),
-		editorText: () => ui.getEditorText(),
-		setEditorText: (text) => ui.setEditorText(text),
-		send: (text) => pi.sendUserMessage(text, context.isIdle() ? {} : { deliverAs: "followUp" }),
-		onEscape: (handler) =>
-			ui.onTerminalInput((data) => {
-				if (!matchesKey(data, "escape")) return undefined;
-				handler();
-				return { consume: true };
-			}),
-	};
+function onEscape(ui: ExtensionContext["ui"], handler: () => void): () => void {
+	return ui.onTerminalInput((data) => {
+		if (!matchesKey(data, "escape")) return undefined;
+		handler();
+		return { consume: true };
+	});
 }

@@ -133,5 +133,5 @@ export class Speaker {
 }
 
 function failed(problem: string, options: { readonly cause?: unknown } = {}): AgyError {
-	return new AgyError("speech-failed", `${problem}. Check the read-aloud command in the settings.`, options);
+	return new AgyError("speech-failed", `${problem}. Check voiceSpeakCommand and voicePlayer.`, options);
 }

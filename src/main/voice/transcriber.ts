@@ -101,7 +101,7 @@ function toText(answer: string): string {
 	if (text !== "") return text;
 	throw new AgyError(
 		"transcription-failed",
-		"Nothing was understood in the recording. Speak closer to the microphone, or check which one is used.",
+		"Nothing was understood in the recording. Speak closer to the microphone, or check which one is used: voiceInput sets it.",
 	);
 }
 
@@ -111,7 +111,7 @@ function toShown(error: unknown): AgyError {
 	}
 	return new AgyError(
 		"transcription-failed",
-		`The recording could not be transcribed: ${excerptOf(toError(error).message)}. Try again, or set another transcriber.`,
+		`The recording could not be transcribed: ${excerptOf(toError(error).message)}. Try again, or set another voiceTranscriber.`,
 	);
 }
 
@@ -122,8 +122,8 @@ export function cancelled(): AgyError {
 export function tooSlow(name: Transcriber["name"], limitMs: number): AgyError {
 	const remedy =
 		name === "command"
-			? "Set a smaller model for the program"
-			: "Try again, record less at a time, or set another transcriber";
+			? "Give voiceCommand a smaller model"
+			: "Try again, record less at a time, or set another voiceTranscriber";
 	return new AgyError(
 		"transcription-failed",
 		`The transcription took longer than ${Math.round(limitMs / 1000)} s and was stopped. ${remedy}.`,

@@ -1,4 +1,4 @@
-/** What pi's footer says while somebody speaks. Pure. */
+/** What pi's footer says while somebody speaks, or is spoken to. Pure. */
 
 const BARS = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"] as const;
 /** Speech lies above it; what is below is drawn as the lowest bar. */
@@ -21,10 +21,15 @@ export type FooterView = {
 /** The line for the footer; undefined when there is none. */
 export function renderFooter({ state, elapsedMs, levels, step, key }: FooterView): string | undefined {
 	if (state === "idle") return undefined;
-	if (state === "cancelled") return "○ recording cancelled";
+	if (state === "cancelled") return "○ cancelled";
 	const time = toClock(elapsedMs);
 	if (state === "processing" || step !== "") return `◌ ${step} ${time} · Esc cancels`;
 	return `● ${time} ${toBars(levels)} · ${keyName(key)} ends, Esc cancels`;
+}
+
+/** The line while an answer is read aloud. */
+export function renderSpeech(elapsedMs: number): string {
+	return `♪ reading aloud ${toClock(elapsedMs)} · Esc stops`;
 }
 
 export function toBars(levels: readonly number[]): string {

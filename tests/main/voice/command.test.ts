@@ -130,7 +130,7 @@ describe("a failure", () => {
 		const { code, message } = await failureOf(transcribe(command));
 		expect(code).toBe("transcription-failed");
 		expect(message).toMatch(
-			/^\/.*\/whisper ended with code 3: ….* 999 1000 token: Bearer \[secret\] no model "x.bin"\. Check the voice command/,
+			/^\/.*\/whisper ended with code 3: ….* 999 1000 token: Bearer \[secret\] no model "x.bin"\. Run voiceCommand/,
 		);
 		expect(message).not.toContain("argument-secret");
 		expect(message.length).toBeLessThan(500);
@@ -138,7 +138,7 @@ describe("a failure", () => {
 
 	test("without a word is told by its code", async () => {
 		const { message } = await failureOf(transcribe([script("exit 1")]));
-		expect(message).toMatch(/whisper ended with code 1\. Check/);
+		expect(message).toMatch(/whisper ended with code 1\. Run voiceCommand/);
 	});
 
 	test("by a signal", async () => {
@@ -151,7 +151,7 @@ describe("a failure", () => {
 
 	test("that it is missing", async () => {
 		expect((await failureOf(transcribe(["no-such-whisper"]))).message).toMatch(
-			/^no-such-whisper was not found\. Check/,
+			/^no-such-whisper was not found\. Run voiceCommand/,
 		);
 	});
 

@@ -123,7 +123,7 @@ describe("without a key", () => {
 	test.each([null, "", "  "])("%j says what to set, and asks nobody", async (key) => {
 		const error = await failureOf(transcribe([spoken("x")], { key: async () => key }));
 		expect(error.code).toBe("transcription-failed");
-		expect(error.message).toMatch(/GEMINI_API_KEY.*\/login for google.*another transcriber/);
+		expect(error.message).toMatch(/GEMINI_API_KEY.*\/login for google.*another voiceTranscriber/);
 		expect(server.requests).toHaveLength(0);
 	});
 
@@ -165,7 +165,7 @@ describe("an answer", () => {
 			json({ candidates: [{ content: { parts: [{ text: "a a a a" }] }, finishReason: "MAX_TOKENS" }] }),
 			/did not come to an end/,
 		],
-		["in no JSON", (response) => response.end("<html>Welcome to the hotel</html>"), /no transcription.*base URL/],
+		["in no JSON", (response) => response.end("<html>Welcome to the hotel</html>"), /no transcription.*voiceGeminiUrl/],
 		["of nothing", (response) => response.end(), /no transcription/],
 		["of a JSON null", json(null), /no transcription/],
 		["of a JSON string", json("hello"), /no transcription/],
@@ -199,7 +199,7 @@ describe("a refusal", () => {
 			/refused the key/,
 		],
 		["of the request", refusal(400, said), 1, /refused the recording \(HTTP 400/],
-		["of the model", refusal(404, "models/x is not found"), 1, /has no model gemini-flash-latest.*another model/],
+		["of the model", refusal(404, "models/x is not found"), 1, /has no model gemini-flash-latest.*another voiceModel/],
 		["of the size", refusal(413, "too large"), 1, /refused the recording \(HTTP 413/],
 		["for the quota, twice", refusal(429, said), 2, /quota.*HTTP 429.*Wait a minute/],
 		["for its own trouble, 408", refusal(408, said), 2, /trouble of its own.*HTTP 408/],
@@ -282,12 +282,12 @@ describe("the network", () => {
 
 	test.each(["no address", "ftp://127.0.0.1/x"])("that there is not: %s", async (baseUrl) => {
 		const error = await failureOf(transcribe([], { baseUrl }));
-		expect(error.message).toMatch(/base URL/);
+		expect(error.message).toMatch(/voiceGeminiUrl/);
 	});
 
 	test("a key that no header can hold is named as such, and not shown", async () => {
 		const error = await failureOf(transcribe([], { key: async () => `${KEY}\n${KEY}` }));
-		expect(error.message).toMatch(/could not be made.*Check key/);
+		expect(error.message).toMatch(/could not be made.*Check the key/);
 		expect(server.requests).toHaveLength(0);
 	});
 });

@@ -104,7 +104,7 @@ describe("a program that writes a sound file", () => {
 			"fails",
 			'echo sound > "$1"; echo "no voice" >&2; exit 4',
 			"cat",
-			/make ended with code 4: no voice\. Check the read-aloud/,
+			/make ended with code 4: no voice\. Check voiceSpeakCommand/,
 		],
 		["has a player that fails", 'echo sound > "$1"', "false", /false ended with code 1/],
 		["has a player that is missing", 'echo sound > "$1"', "no-such-player", /no-such-player was not found/],
@@ -132,7 +132,7 @@ describe("a program that writes a sound file", () => {
 
 describe("a failure is told in a sentence", () => {
 	test.each([
-		["a missing program", ["no-such-voice"], /^no-such-voice was not found\. Check the read-aloud command/],
+		["a missing program", ["no-such-voice"], /^no-such-voice was not found\. Check voiceSpeakCommand/],
 		["no program", [], /^No program for reading aloud is set/],
 		["a program that prints its sound", ["yes"], /yes failed: more than \d+ bytes/],
 	])("%s", async (_name, command, message) => {

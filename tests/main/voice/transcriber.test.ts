@@ -87,7 +87,7 @@ describe("a failure", () => {
 		const failure = await run(playing(error)).catch((thrown: unknown) => thrown);
 		expect(failure).toMatchObject({
 			code: "transcription-failed",
-			message: expect.stringMatching(/could not be transcribed: bad Bearer \[secret\].*….*another transcriber\.$/),
+			message: expect.stringMatching(/could not be transcribed: bad Bearer \[secret\].*….*another voiceTranscriber\.$/),
 		});
 		expect((failure as Error).message.length).toBeLessThan(400);
 	});

@@ -1,7 +1,7 @@
 /** The footer's line in every state. */
 
 import { describe, expect, it, test } from "vitest";
-import { keyName, renderFooter, toBars } from "../../../src/main/voice/voice-footer.ts";
+import { keyName, renderFooter, renderSpeech, toBars } from "../../../src/main/voice/voice-footer.ts";
 
 const VIEW = { state: "recording", elapsedMs: 67_400, levels: [-20], step: "", key: "f12" } as const;
 
@@ -15,10 +15,14 @@ describe("the footer", () => {
 			{ ...VIEW, state: "processing" as const, step: "transcribing" },
 			"◌ transcribing 1:07 · Esc cancels",
 		],
-		["cancelled", { ...VIEW, state: "cancelled" as const }, "○ recording cancelled"],
+		["cancelled", { ...VIEW, state: "cancelled" as const }, "○ cancelled"],
 	])("%s", (_state, view, line) => {
 		expect(renderFooter(view)).toBe(line);
 	});
+});
+
+test("the line while an answer is read aloud", () => {
+	expect(renderSpeech(61_900)).toBe("♪ reading aloud 1:01 · Esc stops");
 });
 
 describe("the level bar", () => {
