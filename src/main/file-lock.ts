@@ -3,10 +3,12 @@
  * proven dead is taken over.
  */
 
+import { randomUUID } from "node:crypto";
 import { link, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import { draftOf } from "./drafts.ts";
 import { isAlive, isIdentity, ownIdentity, type ProcessIdentity } from "./processes/proof.ts";
+import { removeOwn, removeUntilDone } from "./removal.ts";
 
 const RETRY_MS = 15;
 /** A holder reads, changes and replaces one small file. One that takes longer is stopped, or hangs. */
@@ -37,10 +39,31 @@ async function toTimeoutMessage(path: string, timeoutMs: number): Promise<string
 
 /** The lock, or null while somebody else alive holds it. */
 export async function tryLock(path: string): Promise<Release | null> {
-	const owner = JSON.stringify(await ownIdentity());
-	if (await createWith(path, owner)) return () => rm(path, { force: true });
+	// The mark tells this lock from a later one of this process.
+	const content = JSON.stringify({ ...(await ownIdentity()), mark: randomUUID() });
+	if (await createWith(path, content)) return () => release(path, content);
 	if (!(await removeIfAbandoned(path))) return null;
-	return (await createWith(path, owner)) ? () => rm(path, { force: true }) : null;
+	return (await createWith(path, content)) ? () => release(path, content) : null;
+}
+
+/** Throws when the disk does not let go of it; it is tried again then, unless another lock stands there by now. */
+async function release(path: string, content: string): Promise<void> {
+	let isFirst = true;
+	await removeUntilDone(async () => {
+		const isOurs = isFirst || (await isStill(path, content));
+		isFirst = false;
+		if (isOurs) await rm(path, { force: true });
+	});
+}
+
+/** Throws when it cannot be read. */
+async function isStill(path: string, content: string): Promise<boolean> {
+	try {
+		return (await readFile(path, "utf8")) === content;
+	} catch (error) {
+		if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+		throw error;
+	}
 }
 
 /** Removes the lock of an owner that is proven dead. True when there was one; somebody else may hold it by now. */
@@ -53,15 +76,15 @@ export async function removeIfAbandoned(path: string): Promise<boolean> {
 /** Creates the file with its whole content, or not at all. */
 async function createWith(path: string, content: string): Promise<boolean> {
 	const draft = draftOf(path);
-	await writeFile(draft, content, { mode: 0o600 });
 	try {
+		await writeFile(draft, content, { mode: 0o600 });
 		await link(draft, path);
 		return true;
 	} catch (error) {
 		if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
 		throw error;
 	} finally {
-		await rm(draft, { force: true });
+		await removeOwn(draft).catch(() => {}); // It does not undo the lock, and is tried again.
 	}
 }
 

@@ -7,12 +7,13 @@
 
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { AgyError } from "../shared/errors.ts";
 import type { JsonObject } from "../shared/events.ts";
 import { draftOf } from "./drafts.ts";
 import { lock, type Release } from "./file-lock.ts";
+import { removeOwn } from "./removal.ts";
 
 const STUCK_TIMEOUT_MS = 200;
 
@@ -108,7 +109,7 @@ async function replace(path: string, content: string): Promise<void> {
 		await writeFile(temporary, content, { mode: 0o600 });
 		await rename(temporary, path);
 	} catch (error) {
-		await rm(temporary, { force: true });
+		await removeOwn(temporary).catch(() => {}); // It is tried again; the first error says what is wrong.
 		throw error;
 	}
 }

@@ -113,6 +113,11 @@ export class LanePool {
 		this.#pool.on("error", (error: unknown) => options.log("error", `lane pool: ${toError(error).message}`));
 	}
 
+	/** Those that start or are up. */
+	get lanes(): readonly Lane[] {
+		return [...this.#lanes];
+	}
+
 	/** The threads behind the lanes. */
 	get threads(): readonly Worker[] {
 		return this.#pool.threads;
@@ -219,7 +224,7 @@ export class LanePool {
 	#noteCrash(kind: LaneKind, error: AgyError): void {
 		this.#crashed[kind]++;
 		this.#options.log("error", error.message, { event: "lane-crash", kind });
-		const now = Date.now();
+		const now = performance.now(); // Not the clock of the day, which jumps.
 		const times = [...this.#crashTimes[kind].filter((time) => now - time < CRASH_WINDOW_MS), now];
 		this.#crashTimes[kind] = times;
 		if (times.length < MAX_CRASHES) return;
@@ -251,6 +256,8 @@ export class Lane {
 	readonly kind: LaneKind;
 	readonly number: number;
 	readonly socketPath: string;
+	/** Of the thread that it runs on; null before it is up. */
+	threadId: number | null = null;
 	readonly control: {
 		readonly [K in keyof LaneControl]: (...args: Parameters<LaneControl[K]>) => Promise<ReturnType<LaneControl[K]>>;
 	};
@@ -365,11 +372,13 @@ export class Lane {
 			timeoutMs: LANE_START_TIMEOUT_MS,
 			ended: this.ended,
 		});
-		await control.hello().catch((error: unknown) => {
+		try {
+			this.threadId = (await control.hello()).threadId;
+		} catch (error) {
 			const reason = this.#crashReason(toError(error));
 			this.#end(reason);
 			throw reason;
-		});
+		}
 	}
 
 	/** Every link that goes starts the time anew; whoever waits for the lane will open another. */

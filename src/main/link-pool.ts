@@ -109,7 +109,7 @@ export class LinkPool {
 		this.uses.started++;
 		this.#log(
 			"info",
-			`agy ${link.pid} is started: ${[profile.bin, ...engine.args(profile, conversationId, "…")].join(" ")}`,
+			`agy ${link.pid} is started, read by thread ${link.laneThreadId}: ${[profile.bin, ...engine.args(profile, conversationId, "…")].join(" ")}`,
 			{ event: "spawn", pid: link.pid, model: profile.modelSlug, resumes: conversationId !== null },
 		);
 		this.#links.add(link);

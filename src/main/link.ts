@@ -144,6 +144,11 @@ export class Link {
 		return this.#process?.identity.pid ?? null;
 	}
 
+	/** The thread that reads its output. */
+	get laneThreadId(): number | null {
+		return this.#lane.threadId;
+	}
+
 	/** How the process ended; null while it runs. */
 	get exit(): Exit | null {
 		return this.#exit;

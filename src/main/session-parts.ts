@@ -166,16 +166,18 @@ export class SessionParts {
 	/** Ends the session: nothing of it runs any more. */
 	async close(sessionId: string, reason: SessionShutdownEvent["reason"]): Promise<void> {
 		this.#ended.abort(new AgyError("cancelled", "pi is shutting down."));
-		await Promise.all([
-			this.provider.close(),
-			this.askTool.close(),
-			this.voice.close(ENDED_BY[reason] ?? "the session was left"),
-		]);
+		const steps: readonly (() => Promise<unknown>)[] = [
+			() => Promise.all([this.provider.close(), this.askTool.close()]),
+			() => this.voice.close(ENDED_BY[reason] ?? "the session was left"),
+			() => this.bridge.close(),
+			async () => this.#share.peek()?.links.closeSession(sessionId),
+			() => Promise.all([this.#bindings.settled(), this.#options.settings.settled()]),
+			() => this.#spill.close(),
+		];
+		// A step that fails, as on a disk that cannot be written, must not keep the hub open.
+		for (const step of steps)
+			await step().catch((error: unknown) => this.#note("error", `end of the session: ${String(error)}`));
 		this.#context = null;
-		await this.bridge.close();
-		await this.#share.peek()?.links.closeSession(sessionId);
-		await Promise.all([this.#bindings.settled(), this.#options.settings.settled()]);
-		await this.#spill.close();
 		await this.#share.release();
 	}
 

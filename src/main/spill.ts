@@ -8,6 +8,7 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgyError } from "../shared/errors.ts";
 import { isAlive, ownIdentity } from "./processes/proof.ts";
+import { removeOwn } from "./removal.ts";
 
 const OWNED = /^(\d+)-([\w:]+)-[\w-]+$/;
 
@@ -35,11 +36,11 @@ export class Spill {
 		return path;
 	}
 
-	/** Removes everything the session spilled. */
+	/** Removes everything the session spilled. Throws when the disk does not let go of it; it is tried again then. */
 	async close(): Promise<void> {
 		const directory = await this.#directory?.catch(() => null); // It could not be made: nothing is there.
 		this.#directory = null;
-		if (directory) await rm(directory, { recursive: true, force: true });
+		if (directory) await removeOwn(directory);
 	}
 
 	/** Removes what killed processes left. */

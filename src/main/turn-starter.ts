@@ -135,12 +135,15 @@ export class TurnStarter {
 			return this.#toPrompt(config, ask, await conversation.compose(), binary);
 		};
 		const target = { config, sessionId, profile, binary, compose };
+		bridge.expectTurn();
 		const { link, prompt } = await this.#openLink(ask, hub, conversation, target).catch((error: unknown) => {
 			bridge.giveBack(late);
+			bridge.giveUpTurn();
 			throw error;
 		});
 		if (ask.signal.aborted) {
 			bridge.giveBack(late);
+			bridge.giveUpTurn();
 			hub.links.release(link);
 			return null;
 		}

@@ -19,6 +19,7 @@ export type AgyErrorCode =
 	| "conversation-unknown"
 	| "lane-down"
 	| "model-unknown"
+	| "no-descriptors"
 	| "node-too-old"
 	| "not-writable"
 	| "read-only"

@@ -1,9 +1,11 @@
 /** agy at work with pi's tools, through the bridge: the simulated agy calls them with the official MCP client. */
+import { rmSync } from "node:fs";
 import type { ExtensionAPI, ExtensionFactory } from "@earendil-works/pi-coding-agent";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { Type } from "typebox";
 import { describe, expect, it } from "vitest";
+import { ownIdentity } from "../../src/main/processes/proof.ts";
 import { until } from "../support/condition.ts";
 import { SdkStage, type StageOptions } from "../support/sdk-stage.ts";
 import { answer, assistantMessages, cards, story, textOf } from "../support/transcript.ts";
@@ -76,6 +78,22 @@ describe("a tool of pi's that agy calls", () => {
 		expect(session.runs()).toHaveLength(1);
 		await session.close();
 		await until("the entry is gone", () => !config().includes("pi_"));
+	});
+
+	it("waits for its turn when agy, started with its prompt, is faster than pi-agy", async () => {
+		const session = await open({
+			extensions: [shout],
+			scenario: { turns: [{ steps: [{ ...CALL, fromPrompt: false, tool: "shout", arguments: { text: "hello" } }] }] },
+			env: { AGY_ENGINE: "legacy-sqlite", AGY_SIM_DATABASE: "on" },
+		});
+		// The process is recorded before its turn is there, and the record is locked.
+		const lock = stage.sandbox.write("agent/pi-agy/processes.json.lock", JSON.stringify(await ownIdentity()));
+		const turn = session.turn("hello");
+		const calls = () => stage.sandbox.journal("mcp").filter(({ event, tool }) => event === "call" && tool === "shout");
+		const before = calls().length;
+		await until("agy calls", () => calls().length > before);
+		rmSync(lock);
+		expect(textOf(answer(await turn))).toBe("HELLO!");
 	});
 
 	it("that another extension blocks fails for agy, with the reason", async () => {

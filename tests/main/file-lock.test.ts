@@ -1,18 +1,24 @@
 import { existsSync, readdirSync } from "node:fs";
-import { mkdir, readFile, rm, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readFile, rename, rm, utimes, writeFile } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { lock, tryLock } from "../../src/main/file-lock.ts";
 import { ownIdentity } from "../../src/main/processes/proof.ts";
 import { ChildNursery } from "../support/child-process.ts";
+import { until } from "../support/condition.ts";
 import { Folder } from "../support/folder.ts";
 
 const folder = new Folder();
 const nursery = new ChildNursery();
 const path = () => folder.at("x.lock");
+/** The whole content of a lock of this process. */
+const ownLock = async () => ({
+	...(await ownIdentity()),
+	mark: expect.stringMatching(/^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/),
+});
 
 test("a lock names its owner while it is held, and leaves nothing behind", async () => {
 	const release = await lock(path());
-	expect(JSON.parse(await readFile(path(), "utf8"))).toStrictEqual(await ownIdentity());
+	expect(JSON.parse(await readFile(path(), "utf8"))).toStrictEqual(await ownLock());
 	expect(readdirSync(folder.path)).toStrictEqual(["x.lock"]);
 	await release();
 	expect(readdirSync(folder.path)).toStrictEqual([]);
@@ -26,6 +32,24 @@ test("a lock that is held is not given again, and is once it is free", async () 
 	const releaseSecond = await waiting;
 	expect(await tryLock(path())).toBeNull();
 	await releaseSecond();
+});
+
+test("a lock that the disk does not let go of is removed once it does, and a later one of this process is left alone", async () => {
+	const locks = folder.at("locks");
+	const [mine, other] = ["mine", "other"].map((name) => `${locks}/${name}.lock`) as [string, string];
+	await mkdir(locks);
+	const releases = [await lock(mine), await lock(other)];
+	await rename(locks, folder.at("away"));
+	await writeFile(locks, "");
+	for (const release of releases) await expect(release()).rejects.toThrow("ENOTDIR");
+	await rm(folder.at("away/other.lock"));
+	await rm(locks);
+	await rename(folder.at("away"), locks);
+	const later = await lock(other);
+	await until("the lock is removed", () => !existsSync(mine));
+	expect(existsSync(other)).toBe(true);
+	await later();
+	expect(readdirSync(locks)).toStrictEqual([]);
 });
 
 test.each([
@@ -71,7 +95,7 @@ describe("the lock of", () => {
 	])("%s is taken over", async (_name, content) => {
 		await writeFile(path(), content);
 		const release = await tryLock(path());
-		expect(JSON.parse(await readFile(path(), "utf8"))).toStrictEqual(await ownIdentity());
+		expect(JSON.parse(await readFile(path(), "utf8"))).toStrictEqual(await ownLock());
 		await release?.();
 		expect(readdirSync(folder.path)).toStrictEqual([]);
 	});

@@ -9,6 +9,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { AgyError } from "../../shared/errors.ts";
 import { draftOf, sweepDrafts } from "../drafts.ts";
 import { lock, type Release, removeIfAbandoned } from "../file-lock.ts";
+import { removeOwn } from "../removal.ts";
 import { serverNamesIn } from "./mcp-config-text.ts";
 
 /** Other programs do not know our lock. One that writes between each of so many reads and writes is no editor. */
@@ -112,7 +113,7 @@ export class McpConfigFile {
 		} catch (error) {
 			throw error instanceof AgyError ? error : this.#toNotWritable(error);
 		} finally {
-			await rm(draft, { force: true });
+			await removeOwn(draft).catch(() => {}); // The file is as it was, or as it was to be; it is tried again.
 		}
 	}
 

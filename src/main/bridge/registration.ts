@@ -13,6 +13,7 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { AgyError } from "../../shared/errors.ts";
 import { identify, ownIdentity } from "../processes/proof.ts";
+import { removeOwn } from "../removal.ts";
 import { Spill } from "../spill.ts";
 import { isOurs, pidOf } from "./bridge-record.ts";
 import { type Endpoint, type SharedServers, toServer } from "./shared-servers.ts";
@@ -36,6 +37,8 @@ export class Registration {
 	readonly #places: RegistrationPlaces;
 	/** The private folder of each server of ours that is registered or being so, by the server's name. */
 	readonly #addDirs = new Map<string, string>();
+	/** Those of them that are to be forgotten; one that could not be is tried again with the next. */
+	readonly #leaving = new Map<string, string>();
 	/** Registrations under way: close waits for them. */
 	readonly #pending = new Set<Promise<unknown>>();
 
@@ -51,6 +54,7 @@ export class Registration {
 	async register(bridge: Endpoint & { readonly serverName: string }): Promise<Registered> {
 		const { serverName } = bridge;
 		if (!isOurs(serverName)) throw new Error(`${serverName} is no name of serverNameOf`);
+		if (this.#leaving.has(serverName)) await this.#remove([]); // What kept it from going may keep it no longer.
 		if (this.#addDirs.has(serverName)) throw new Error(`the bridge ${serverName} is registered already`);
 		const { pid, startTime } = await ownIdentity();
 		// The form that Spill.sweep knows the owner by.
@@ -93,22 +97,24 @@ export class Registration {
 			await this.#shared.update({ add: { name: serverName, url, headers } });
 		} catch (error) {
 			this.#addDirs.delete(serverName);
-			await rm(addDir, { recursive: true, force: true }).catch(() => {}); // It may be what failed; the next sweep tries too.
+			await removeOwn(addDir).catch(() => {}); // It may be what failed, and is tried again.
 			throw error;
 		}
 	}
 
-	/** The folders go even when the shared file cannot be written. */
+	/** And those that could not be removed before. The folders go even when the shared file cannot be written. */
 	async #remove(names: readonly string[]): Promise<void> {
+		for (const name of names) this.#leaving.set(name, this.#addDirs.get(name) ?? "");
+		const leaving = [...this.#leaving]; // A name may come again meanwhile, with another folder.
+		const folders = leaving.map(([, addDir]) => addDir).filter((addDir) => addDir !== "");
 		try {
-			await this.#shared.update({ remove: names });
+			await this.#shared.update({ remove: leaving.map(([name]) => name) });
 		} finally {
-			for (const name of names) {
-				const addDir = this.#addDirs.get(name);
-				if (addDir !== undefined) await rm(addDir, { recursive: true, force: true });
-			}
+			await Promise.all(folders.map(removeOwn));
 		}
-		for (const name of names) {
+		for (const [name, addDir] of leaving) {
+			if (this.#leaving.get(name) === addDir) this.#leaving.delete(name);
+			if (this.#addDirs.get(name) !== addDir) continue;
 			this.#addDirs.delete(name);
 			await this.#removeSchemas(name);
 		}

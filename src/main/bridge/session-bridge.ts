@@ -70,6 +70,9 @@ export class SessionBridge {
 	readonly #parked: ParkedCalls;
 	readonly #late: LateResult[] = [];
 	#turn: CallTaker | null = null;
+	/** Turns on their way, and the calls that wait for them: agy may be started with its prompt, and be faster. */
+	#expected = 0;
+	readonly #early: ParkedCall[] = [];
 	#door: Promise<BridgeDoor | null> | null = null;
 	#serverName: string | null = null;
 	#endpoint: OpenEndpoint | null = null;
@@ -80,7 +83,7 @@ export class SessionBridge {
 	constructor(options: SessionBridgeOptions) {
 		this.#options = options;
 		this.#parked = new ParkedCalls({
-			deliver: (call) => this.#turn?.takeCall(call) ?? false,
+			deliver: (call) => this.#turn?.takeCall(call) ?? this.#keepEarly(call),
 			onStage: (event, tool) => {
 				if (event === "call-tool") this.#counts.calls++;
 				if (event === "call-tool-escalated") this.#counts.escalations++;
@@ -115,9 +118,21 @@ export class SessionBridge {
 		return this.#door;
 	}
 
-	/** From now on agy's calls are this turn's. */
+	/** A turn is on its way: calls wait until it is served, or given up. */
+	expectTurn(): void {
+		this.#expected++;
+	}
+
+	/** A turn that was expected does not come. */
+	giveUpTurn(): void {
+		if (--this.#expected === 0) for (const call of this.#early.splice(0)) call.drop?.();
+	}
+
+	/** The turn that was expected is here. From now on agy's calls are its own. */
 	serve(turn: CallTaker): void {
+		this.#expected--;
 		this.#turn = turn;
+		for (const call of this.#early.splice(0)) if (!turn.takeCall(call)) call.drop?.();
 	}
 
 	/** The turn is over: nobody runs the calls that wait. `isAborted` also ends those that agy would poll for. */
@@ -172,6 +187,13 @@ export class SessionBridge {
 		this.#parked.abort("the session has ended");
 		await this.#door?.catch(() => {}); // Whoever opened it was told.
 		await this.#letGo();
+	}
+
+	/** False when no turn is on its way. */
+	#keepEarly(call: ParkedCall): boolean {
+		if (this.#expected === 0) return false;
+		this.#early.push(call);
+		return true;
 	}
 
 	async #open(sessionId: string): Promise<BridgeDoor> {

@@ -44,7 +44,15 @@ export class PipedProcess {
 		this.exited = exit;
 		this.gone = exit.then(async () => {
 			this.#isRunning = false;
-			await Promise.all([this.#stopping, groupExists(identity.pid) ? stopFamily(await familyOf(identity.pid)) : null]);
+			try {
+				await Promise.all([
+					this.#stopping,
+					groupExists(identity.pid) ? stopFamily(await familyOf(identity.pid)) : null,
+				]);
+			} catch (error) {
+				registry.report(error); // What it left may run on: it stays on record, for the guardian and the next sweep.
+				return;
+			}
 			await registry.remove(identity);
 		});
 	}
@@ -70,7 +78,10 @@ export class PipedProcess {
 		for (const pipe of pipes) pipe.destroy();
 		if (child.pid === undefined) throw await failure;
 		// Ended before its start time could be read: it is a zombie until its exit is delivered, so the pid is still its own.
-		const identity = (await identify(child.pid)) ?? { pid: child.pid, startTime: "" };
+		const identity = (await identify(child.pid).catch((error: unknown) => {
+			child.kill("SIGKILL"); // Nobody could stop it later. It is our own and not reaped.
+			throw error;
+		})) ?? { pid: child.pid, startTime: "" };
 		const process = new PipedProcess(child, identity, exit, registry);
 		await registry.add(identity);
 		return process;
@@ -83,25 +94,32 @@ export class PipedProcess {
 
 	/**
 	 * Ends the process. `eof` expects its stdin to have been closed; `interrupt` sends SIGINT to it, `interrupt-all` to its
-	 * whole family, as Ctrl-C does to a pipeline: each program of it finishes what it writes. Can be called again.
+	 * whole family, as Ctrl-C does to a pipeline: each program of it finishes what it writes. Never rejects. Can be called
+	 * again.
 	 */
 	stop(first: "eof" | "interrupt" | "interrupt-all"): Promise<void> {
 		this.#stopping ??= this.#climb(first);
+		this.#stopping.catch(() => {}); // `gone` reports it.
 		return this.gone;
 	}
 
 	async #climb(first: "eof" | "interrupt" | "interrupt-all"): Promise<void> {
-		const family = await familyOf(this.identity.pid); // Before the signal: what it leaves behind is no kin of it any more.
-		if (first === "interrupt-all" && family.length > 0) {
-			if (!(await endsBy("SIGINT", family, INTERRUPT_GRACE_MS))) await stopFamily(family);
-			await stopRest(this.identity);
-			return;
+		try {
+			const family = await familyOf(this.identity.pid); // Before the signal: what it leaves behind is no kin of it any more.
+			if (first === "interrupt-all" && family.length > 0) {
+				if (!(await endsBy("SIGINT", family, INTERRUPT_GRACE_MS))) await stopFamily(family);
+				await stopRest(this.identity);
+				return;
+			}
+			if (first !== "eof") this.interrupt();
+			const isOver = await settlesWithin(this.exited, first === "eof" ? EOF_GRACE_MS : INTERRUPT_GRACE_MS);
+			// With it gone only the commands are left that it put into groups of their own.
+			if (isOver) await stopFamily(family);
+			else await stopFamily(await familyOf(this.identity.pid));
+		} catch (error) {
+			if (this.#isRunning) this.#child.kill("SIGKILL"); // Its family cannot be seen; itself is our own and not reaped.
+			throw error;
 		}
-		if (first !== "eof") this.interrupt();
-		const isOver = await settlesWithin(this.exited, first === "eof" ? EOF_GRACE_MS : INTERRUPT_GRACE_MS);
-		// With it gone only the commands are left that it put into groups of their own.
-		if (isOver) await stopFamily(family);
-		else await stopFamily(await familyOf(this.identity.pid));
 	}
 }
 

@@ -5,7 +5,9 @@
 
 import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
+import { AgyError } from "../../shared/errors.ts";
 
 export type ProcessIdentity = { readonly pid: number; readonly startTime: string };
 
@@ -17,10 +19,18 @@ type ProcessRow = ProcessIdentity & {
 
 const run = promisify(execFile);
 const PS_TIMEOUT_MS = 5_000;
+/** Files of the process table that one look has open: libuv reads four at a time, and sixty sessions may look at once. */
+const READS_AT_ONCE = 4;
+const NO_DESCRIPTOR_RETRY_MS = 20;
+/** Longer than turns that start at once take descriptors from each other. */
+const NO_DESCRIPTOR_TIMEOUT_MS = 5_000;
 
-/** This process. Constant for its life. */
+let own: ProcessIdentity | null = null;
+
+/** This process. Constant for its life. Throws as `identify` the first time. */
 export async function ownIdentity(): Promise<ProcessIdentity> {
-	return (await identify(process.pid)) ?? { pid: process.pid, startTime: "" };
+	own ??= (await identify(process.pid)) ?? { pid: process.pid, startTime: "" };
+	return own;
 }
 
 /** Whether a value read from a file has the shape of an identity. */
@@ -33,7 +43,10 @@ export function isSame(a: ProcessIdentity, b: ProcessIdentity): boolean {
 	return a.pid === b.pid && a.startTime === b.startTime;
 }
 
-/** The identity of a running process, or null when there is none. A zombie has ended. */
+/**
+ * The identity of a running process, or null when there is none. A zombie has ended. Throws `no-descriptors`, as everything
+ * here that looks at processes, when this process has had too many files open for seconds.
+ */
 export async function identify(pid: number): Promise<ProcessIdentity | null> {
 	const row = await readRow(pid);
 	return row && !row.isZombie ? { pid: row.pid, startTime: row.startTime } : null;
@@ -71,7 +84,7 @@ export async function signalProven(identities: readonly ProcessIdentity[], signa
 }
 
 async function readRow(pid: number): Promise<ProcessRow | null> {
-	if (process.platform === "linux") return parseStat(await readFile(`/proc/${pid}/stat`, "latin1").catch(() => "")); // Gone.
+	if (process.platform === "linux") return parseStat(await readStat(pid));
 	const { stdout } = await run("ps", ["-o", "pid=,ppid=,pgid=,stat=,lstart=", "-p", String(pid)], {
 		timeout: PS_TIMEOUT_MS,
 	}).catch(
@@ -80,12 +93,65 @@ async function readRow(pid: number): Promise<ProcessRow | null> {
 	return parsePsLine(stdout.trim());
 }
 
-async function readAllRows(): Promise<readonly ProcessRow[]> {
+/** "" when there is no such process. Without a free descriptor nothing can be said of it: one is waited for. */
+async function readStat(pid: number): Promise<string> {
+	const deadlineMs = performance.now() + NO_DESCRIPTOR_TIMEOUT_MS;
+	for (;;) {
+		try {
+			return await readFile(`/proc/${pid}/stat`, "latin1");
+		} catch (error) {
+			const { code } = error as NodeJS.ErrnoException;
+			if (code !== "EMFILE" && code !== "ENFILE") return ""; // Gone.
+			if (performance.now() > deadlineMs) throw noDescriptors(error);
+			await delay(NO_DESCRIPTOR_RETRY_MS);
+		}
+	}
+}
+
+function noDescriptors(cause: unknown): AgyError {
+	return new AgyError(
+		"no-descriptors",
+		`pi-agy cannot look at processes: too many files are open, for ${NO_DESCRIPTOR_TIMEOUT_MS / 1000} s now (${(cause as Error).message}). Close some sessions, or raise the limit (ulimit -n).`,
+		{ cause },
+	);
+}
+
+let running: Promise<readonly ProcessRow[]> | null = null;
+let next: Promise<readonly ProcessRow[]> | null = null;
+
+/**
+ * Dozens of sessions that end at once look at the same table: whoever asks while it is being read shares the reading after
+ * that, for the one under way may have passed what they look for.
+ */
+function readAllRows(): Promise<readonly ProcessRow[]> {
+	if (running === null) return read();
+	next ??= running
+		.catch(() => {}) // Told to those who asked for it.
+		.then(() => {
+			next = null;
+			return read();
+		});
+	return next;
+}
+
+function read(): Promise<readonly ProcessRow[]> {
+	const reading = readTable().finally(() => {
+		if (running === reading) running = null;
+	});
+	running = reading;
+	return reading;
+}
+
+async function readTable(): Promise<readonly ProcessRow[]> {
 	if (process.platform === "win32") return []; // Nothing can be proven there, so nothing but our own child is signalled.
 	if (process.platform === "linux") {
 		const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-		const rows = await Promise.all(pids.map((pid) => readRow(Number(pid))));
-		return rows.filter((row) => row !== null);
+		const rows: ProcessRow[] = [];
+		for (let first = 0; first < pids.length; first += READS_AT_ONCE) {
+			const some = await Promise.all(pids.slice(first, first + READS_AT_ONCE).map((pid) => readRow(Number(pid))));
+			rows.push(...some.filter((row) => row !== null));
+		}
+		return rows;
 	}
 	const { stdout } = await run("ps", ["-axo", "pid=,ppid=,pgid=,stat=,lstart="], { timeout: PS_TIMEOUT_MS });
 	return stdout.split("\n").flatMap((line) => parsePsLine(line.trim()) ?? []);

@@ -24,6 +24,8 @@ export class ProcessRegistry {
 	readonly #socketDir: string;
 	readonly #running = new Map<number, ProcessIdentity>();
 	readonly #onError: (error: unknown) => void;
+	/** The record could not be written the last time. */
+	#isBehind = false;
 
 	constructor(store: JsonStore, socketDir: string, onError: (error: unknown) => void) {
 		this.#store = store;
@@ -40,8 +42,7 @@ export class ProcessRegistry {
 	async add(identity: ProcessIdentity): Promise<void> {
 		this.#running.set(identity.pid, identity);
 		this.#guardian.guard(identity);
-		const owner = await ownIdentity();
-		await this.#update((entries) => [...entries, { ...identity, owner, socketDir: this.#socketDir }]);
+		await this.#update((entries) => entries);
 	}
 
 	/** The process has been reaped. */
@@ -72,17 +73,29 @@ export class ProcessRegistry {
 
 	async close(): Promise<void> {
 		await this.#guardian.close();
+		if (this.#isBehind) await this.#update((entries) => entries);
 		await this.#store.settled();
 	}
 
-	async #update(change: (entries: readonly Entry[]) => readonly Entry[]): Promise<void> {
+	/** Something about a process of ours that nobody waits for to be told. */
+	report(error: unknown): void {
+		this.#onError(error);
+	}
+
+	/** Our own part is written as a whole, so that a disk that failed leaves nothing wrong behind once it works again. */
+	async #update(change: (others: readonly Entry[]) => readonly Entry[]): Promise<void> {
 		try {
-			await this.#store.update((file) => ({
-				...file,
-				version: 1,
-				processes: change(toEntries(file)) as unknown as JsonValue,
-			}));
+			const owner = await ownIdentity();
+			const socketDir = this.#socketDir;
+			const isOwn = (entry: Entry) => isSame(entry.owner, owner) && entry.socketDir === socketDir;
+			await this.#store.update((file) => {
+				const others = change(toEntries(file).filter((entry) => !isOwn(entry)));
+				const own = this.running.map((identity): Entry => ({ ...identity, owner, socketDir }));
+				return { ...file, version: 1, processes: [...others, ...own] as unknown as JsonValue };
+			});
+			this.#isBehind = false;
 		} catch (error) {
+			this.#isBehind = true;
 			this.#onError(error);
 		}
 	}

@@ -51,7 +51,8 @@ export function runCommand(spec: CommandSpec, registry: ProcessRegistry): Promis
 		let byteCount = 0;
 		let isSettled = false;
 		let exitTimer: NodeJS.Timeout | undefined;
-		const identified = child.pid === undefined ? null : identify(child.pid);
+		// What cannot be looked at is not proven: only our own unreaped child is signalled then.
+		const identified = child.pid === undefined ? null : identify(child.pid).catch(() => null);
 		const recorded = identified?.then((identity) => identity && registry.add(identity).then(() => identity));
 
 		/** Whoever else holds the pipes is not waited for. */
@@ -111,7 +112,8 @@ async function stop(child: ChildProcess, identified: Promise<ProcessIdentity | n
 	const hasEnded = () => child.exitCode !== null || child.signalCode !== null;
 	const exit = once(child, "exit").catch(() => {}); // A kill that failed: waited for no longer than the limit.
 	const identity = await identified;
-	const family = identity && (await isAlive(identity)) ? await familyOf(identity.pid).catch(() => []) : [];
+	const family =
+		identity && (await isAlive(identity).catch(() => false)) ? await familyOf(identity.pid).catch(() => []) : [];
 	if (identity && family.length > 0) {
 		await stopFamily(family);
 		// What it started since the list was made is in its group; another process with its id would be somebody else's.

@@ -1,7 +1,8 @@
 /** Which conversations the processes of a run hold open: /proc on Linux, `ps` and `lsof` elsewhere. */
 
 import { execFile } from "node:child_process";
-import { readdir, readFile, readlink, realpath } from "node:fs/promises";
+import { readFileSync } from "node:fs";
+import { readdir, readlink, realpath } from "node:fs/promises";
 import { basename, dirname } from "node:path";
 import { promisify } from "node:util";
 import { DATABASE } from "./discovery.ts";
@@ -43,14 +44,13 @@ async function allParents(): Promise<Parents> {
 	const parents = new Map<number, number>();
 	if (process.platform === "linux") {
 		const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name));
-		await Promise.all(
-			pids.map(async (pid) => {
-				const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => ""); // It has ended.
-				// Field 4, behind the command name, which may hold spaces and brackets (proc_pid_stat(5)).
-				const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
-				if (stat !== "") parents.set(Number(pid), parent);
-			}),
-		);
+		// One by one: a thread that is ended leaves the files open that it was just reading.
+		for (const pid of pids) {
+			const stat = readStat(pid);
+			// Field 4, behind the command name, which may hold spaces and brackets (proc_pid_stat(5)).
+			const parent = Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
+			if (stat !== "") parents.set(Number(pid), parent);
+		}
 		return parents;
 	}
 	const { stdout } = await run("ps", ["-axo", "pid=,ppid="], { timeout: COMMAND_TIMEOUT_MS });
@@ -59,6 +59,14 @@ async function allParents(): Promise<Parents> {
 		if (pid && parent !== undefined) parents.set(pid, parent);
 	}
 	return parents;
+}
+
+function readStat(pid: string): string {
+	try {
+		return readFileSync(`/proc/${pid}/stat`, "latin1");
+	} catch {
+		return ""; // It has ended.
+	}
 }
 
 async function openFilesOf(pids: readonly number[]): Promise<readonly string[]> {

@@ -13,6 +13,8 @@ export function fillPlaceholders(template: string, session: Session, prompt: str
 		switch (name) {
 			case "prompt":
 				return prompt;
+			case "lastLine":
+				return prompt.trimEnd().split("\n").at(-1) ?? "";
 			case "workspace":
 				return session.workspace;
 			case "cwd":

@@ -22,6 +22,7 @@ export class McpServers {
 	readonly #paths: readonly string[];
 	#seenConfig: string | undefined;
 	#connections: readonly McpConnection[] = [];
+	#ownNames: ReadonlySet<string> = new Set();
 	#loading: Promise<void> = Promise.resolve();
 
 	/** `folders` are those given with --add-dir, the workspace among them. Their servers come before the shared ones. */
@@ -50,6 +51,12 @@ export class McpServers {
 	/** The server that offers the tool; undefined when none does. */
 	serverOf(toolName: string): string | undefined {
 		return this.#connections.find(({ tools }) => tools.some((tool) => tool.name === toolName))?.name;
+	}
+
+	/** The same among the servers of the added folders, which are this session's own. */
+	ownServerOf(toolName: string): string | undefined {
+		const server = this.serverOf(toolName);
+		return server !== undefined && this.#ownNames.has(server) ? server : undefined;
 	}
 
 	/** Why a call never becomes one: unknown tool or undeclared arguments. Undefined when it may be made. */
@@ -95,6 +102,8 @@ export class McpServers {
 			return;
 		}
 		this.#seenConfig = text;
+		const own = configs.slice(0, -1).flatMap((config) => (config.ok ? config.servers : []));
+		this.#ownNames = new Set(own.map(({ name }) => name));
 		const all = configs.flatMap((config) => (config.ok ? config.servers : []));
 		const entries = all.filter(({ name }, index) => all.findIndex((other) => other.name === name) === index);
 		if (isReload) journal.append({ kind: "mcp", event: "reload", servers: entries.map(({ name }) => name) });

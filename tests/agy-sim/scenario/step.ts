@@ -81,6 +81,8 @@ const MCP = record(
 		/** Default: the first configured server, its first tool. */
 		server: text,
 		tool: text,
+		/** Only a server of an added folder will do, which is this session's own; the call fails without one. */
+		ownServer: flag,
 		arguments: anyObject,
 		/** Takes tool and arguments from a prompt of the form `tool {"some":"arguments"}`. */
 		fromPrompt: flag,

@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+	existsSync,
+	mkdirSync,
+	readdirSync,
+	readFileSync,
+	renameSync,
+	rmSync,
+	statSync,
+	symlinkSync,
+	writeFileSync,
+} from "node:fs";
 import { lstat, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -240,6 +250,29 @@ describe("a file that cannot be used", () => {
 		expect(config()).toBe(null);
 	});
 
+	test("that became so is tried again with the next change, also for the same session", async () => {
+		const [one, other] = [await register("one"), await register("other")];
+		const text = config() ?? "";
+		putConfig(text.slice(0, -2));
+		await expect(one.remove()).rejects.toMatchObject({ code: "bad-setting" });
+		putConfig(text);
+		await other.remove();
+		expect(config()).toBe(null);
+		expect(record().servers).toStrictEqual({});
+
+		const again = await register("one");
+		const textNow = config() ?? "";
+		putConfig(textNow.slice(0, -2));
+		await expect(again.remove()).rejects.toMatchObject({ code: "bad-setting" });
+		await expect(register("one")).rejects.toMatchObject({ code: "bad-setting" });
+		putConfig(textNow);
+		const last = await register("one");
+		expect(namesIn("data", "bridge")).toStrictEqual([last.addDir.split("/").at(-1)]);
+		expect(Object.keys(servers())).toStrictEqual([last.name]);
+		await again.remove();
+		expect(Object.keys(servers())).toStrictEqual([last.name]);
+	});
+
 	test("when it comes to writing leaves nothing of ours, in the record neither", async () => {
 		class Obstructed extends McpConfigFile {
 			override change(...[work, done]: Parameters<McpConfigFile["change"]>): Promise<void> {
@@ -264,6 +297,24 @@ describe("a file that cannot be used", () => {
 		expect(namesIn("data", "bridge")).toStrictEqual([]);
 		await rm(folder.at("gemini"));
 		await register();
+	});
+
+	test("for want of a disk that failed in the middle leaves no folder once the disk works again", async () => {
+		const data = folder.at("data");
+		class Failing extends JsonStore {
+			override async update(): Promise<void> {
+				renameSync(data, folder.at("away"));
+				writeFileSync(data, "");
+				throw new Error("the disk fails");
+			}
+		}
+		const shared = new SharedServers(new Failing(folder.at("data", "bridges.json")), new McpConfigFile(configPath()));
+		const places = { privateRoot: folder.at("data", "bridge"), schemaRoot: folder.at("schemas") };
+		await expect(register("s", new Registration(shared, places))).rejects.toThrow("the disk fails");
+		rmSync(data);
+		renameSync(folder.at("away"), data);
+		expect(namesIn("data", "bridge")).toHaveLength(1);
+		await until("the folder is removed", () => namesIn("data", "bridge").length === 0);
 	});
 
 	test("for want of a private folder is said to be so, and agy's is not touched", async () => {

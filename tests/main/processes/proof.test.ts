@@ -54,6 +54,19 @@ describe("an identity", () => {
 	});
 });
 
+describe("a look at the table while others look", () => {
+	test("finds what was started since they began", async () => {
+		const earlier: Promise<unknown>[] = [];
+		for (let round = 0; round < 20; round++) {
+			earlier.push(familyOf(process.pid), familyOf(process.pid));
+			const child = await nursery.sleeper();
+			earlier.push(familyOf(process.pid));
+			expect((await familyOf(child.pid)).map(({ pid }) => pid)).toStrictEqual([child.pid]);
+		}
+		await Promise.all(earlier);
+	});
+});
+
 describe("a signal", () => {
 	test("reaches the process that is proven", async () => {
 		const child = await nursery.sleeper();

@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync } from "node:fs";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { JsonStore } from "../../../src/main/json-store.ts";
 import { ownIdentity, type ProcessIdentity } from "../../../src/main/processes/proof.ts";
@@ -153,6 +153,33 @@ test("a disk that cannot be written is reported and stops nothing", async () => 
 	expect(broken.running).toStrictEqual([child.identity]);
 	await broken.remove(child.identity);
 	await broken.close();
+});
+
+test("what a failing disk kept of the record is made good with the next change, and at the end", async () => {
+	const [first, second] = [await nursery.sleeper(), await nursery.sleeper()];
+	const data = folder.at("data");
+	const seen: unknown[] = [];
+	const store = new JsonStore(folder.at("data", "processes.json"));
+	const beyond = new ProcessRegistry(store, folder.at("s"), (error) => seen.push(error));
+	const processes = async () => JSON.parse(await readFile(store.path, "utf8")).processes;
+	const failing = async (work: () => Promise<void>) => {
+		await rename(data, folder.at("away"));
+		await writeFile(data, "");
+		await work();
+		await rm(data);
+		await rename(folder.at("away"), data);
+	};
+
+	await beyond.add(first.identity);
+	await failing(() => beyond.remove(first.identity));
+	expect(await processes()).toMatchObject([first.identity]);
+	await beyond.add(second.identity);
+	expect(await processes()).toMatchObject([second.identity]);
+	await failing(() => beyond.remove(second.identity));
+	expect(await processes()).toMatchObject([second.identity]);
+	await beyond.close();
+	expect(await processes()).toStrictEqual([]);
+	expect(seen).toHaveLength(2);
 });
 
 test("closing leaves no guardian behind and may be done twice", async () => {

@@ -57,6 +57,7 @@ function findTarget(run: TurnRun, step: StepOf<"mcp">): McpTarget {
 	const { mcp } = run.session;
 	const [, promptTool, promptArgs] = (step.fromPrompt && /^\s*([\w.-]+)\s*(\{.*\})?\s*$/s.exec(run.prompt)) || [];
 	const tool = promptTool ?? step.tool ?? mcp.firstTool?.tool ?? "";
+	if (step.ownServer) return { server: mcp.ownServerOf(tool) ?? "", tool, args: run.fill(step.arguments ?? {}) };
 	return {
 		server: step.server ?? mcp.serverOf(tool) ?? mcp.firstTool?.server ?? "",
 		tool,
