@@ -14,6 +14,7 @@ import { isAlive, isIdentity, isSame, ownIdentity, type ProcessIdentity } from "
 type Owners = Map<string, readonly ProcessIdentity[]>;
 
 const NAME_PREFIX = "pi-agy-";
+const NAME = /^pi-agy-[0-9a-f]{16}$/;
 
 export class AgentFiles {
 	readonly #store: JsonStore;
@@ -91,7 +92,21 @@ async function writeUnlessThere(path: string, content: string): Promise<void> {
 }
 
 function toAgentFile(name: string, systemPrompt: string): string {
-	return `---\nname: ${name}\ndescription: Instructions of the pi coding agent for this session.\n---\n\n${systemPrompt}\n`;
+	return `${headOf(name)}\n${systemPrompt}\n`;
+}
+
+function headOf(name: string): string {
+	return `---\nname: ${name}\ndescription: Instructions of the pi coding agent for this session.\n---\n`;
+}
+
+/** Whether a file of agy's agents is one that is made here, by its name (without .md) and its first lines. */
+export function isOwnAgentFile(name: string, content: string): boolean {
+	return NAME.test(name) && content.startsWith(headOf(name));
+}
+
+/** Who uses agent files, of agents.json. */
+export function agentOwners(file: JsonObject): readonly ProcessIdentity[] {
+	return [...toOwners(file).values()].flat();
 }
 
 /** Only names of ours: a file that something else wrote into the record is not ours to remove. */
@@ -100,7 +115,7 @@ function toOwners(file: JsonObject): Owners {
 	const agents = file.agents;
 	if (typeof agents !== "object" || agents === null) return owners;
 	for (const [name, holders] of Object.entries(agents)) {
-		if (!/^pi-agy-[0-9a-f]{16}$/.test(name) || !Array.isArray(holders)) continue;
+		if (!NAME.test(name) || !Array.isArray(holders)) continue;
 		owners.set(name, holders.filter(isIdentity));
 	}
 	return owners;

@@ -24,6 +24,7 @@ import { ConversationLocks } from "./conversation-locks.ts";
 import { capturesDirOf, sweepCaptures } from "./diagnostics/captures.ts";
 import { LoopDelay } from "./diagnostics/loop-delay.ts";
 import { sweepDrafts } from "./drafts.ts";
+import { HubRecord } from "./hub-record.ts";
 import { JsonStore } from "./json-store.ts";
 import { LanePool } from "./lanes.ts";
 import { LinkPool } from "./link-pool.ts";
@@ -54,6 +55,8 @@ export class Hub {
 	readonly microphone: Microphone;
 	/** Of this process alone, and gone with it even when it is killed: the lanes' sockets, recordings. */
 	readonly privateDir: string;
+	readonly #record: HubRecord;
+	readonly #recorded: Promise<unknown>;
 
 	constructor(config: Config) {
 		const report = (error: unknown) => this.log.write("error", String(error));
@@ -84,6 +87,8 @@ export class Hub {
 		});
 		this.suppression = new Suppression(servers);
 		const locks = new ConversationLocks(join(config.dataDir, "locks"));
+		this.#record = new HubRecord(new JsonStore(join(config.dataDir, "hubs.json")));
+		this.#recorded = this.#record.add(this.privateDir).catch(report);
 		const swept = Promise.all([
 			this.registry.sweep(),
 			locks.sweep(),
@@ -121,6 +126,10 @@ export class Hub {
 			() => this.registry.close(),
 			async () => this.loopDelay.close(),
 			() => rm(this.privateDir, { recursive: true, force: true }),
+			async () => {
+				await this.#recorded;
+				await this.#record.remove(this.privateDir);
+			},
 			() => this.log.settled(),
 		];
 		for (const step of steps)
@@ -136,6 +145,7 @@ export class HubShare {
 	readonly #config: Config;
 	#isHeld = false;
 	#isReleased = false;
+	#retired = "";
 
 	constructor(config: Config) {
 		this.#config = config;
@@ -143,11 +153,11 @@ export class HubShare {
 
 	/** Throws `cancelled` once the share was given back. */
 	get(): Hub {
+		if (this.#retired !== "") throw new AgyError("cancelled", this.#retired);
 		if (this.#isReleased) throw new AgyError("cancelled", "This pi session has ended.");
 		const hubs = hubsOfProcess();
-		const key = `${import.meta.url}\n${this.#config.dataDir}`;
-		const entry = hubs.get(key) ?? { hub: new Hub(this.#config), shares: 0 };
-		hubs.set(key, entry);
+		const entry = hubs.get(this.#key) ?? { hub: new Hub(this.#config), shares: 0 };
+		hubs.set(this.#key, entry);
 		if (!this.#isHeld) entry.shares++;
 		this.#isHeld = true;
 		return entry.hub;
@@ -155,20 +165,38 @@ export class HubShare {
 
 	/** The hub, if this share holds it. */
 	peek(): Hub | null {
-		return this.#isHeld ? this.get() : null;
+		return this.#isHeld ? (hubsOfProcess().get(this.#key)?.hub ?? null) : null;
+	}
+
+	/** How many other sessions of this process use the hub. */
+	get others(): number {
+		const { shares = 0 } = hubsOfProcess().get(this.#key) ?? {};
+		return this.#isHeld ? shares - 1 : shares;
+	}
+
+	/** Nothing is to be started by this session any more: `get` throws an AgyError that says why. To be called before `release`. */
+	retire(why: string): void {
+		this.#retired = why;
+	}
+
+	get isRetired(): boolean {
+		return this.#retired !== "";
 	}
 
 	/** Gives the share back. Resolves when the hub is closed, if it was the last. May be called twice. */
 	async release(): Promise<void> {
 		const hubs = hubsOfProcess();
-		const key = `${import.meta.url}\n${this.#config.dataDir}`;
-		const entry = hubs.get(key);
+		const entry = hubs.get(this.#key);
 		this.#isReleased = true;
 		if (!this.#isHeld || !entry) return;
 		this.#isHeld = false;
 		if (--entry.shares > 0) return;
-		hubs.delete(key);
+		hubs.delete(this.#key);
 		await entry.hub.close();
+	}
+
+	get #key(): string {
+		return `${import.meta.url}\n${this.#config.dataDir}`;
 	}
 }
 

@@ -53,6 +53,7 @@ export class Provider {
 	/** Stops what is being answered. No signal that lives as long as the session may be listened to: it keeps every request. */
 	readonly #open = new Set<AbortController>();
 	#isClosed = false;
+	#stopText = "The turn was stopped.";
 
 	constructor({ starter, log }: ProviderOptions) {
 		this.#starter = starter;
@@ -88,9 +89,10 @@ export class Provider {
 		running?.turn.abort();
 	}
 
-	/** The session is over: nothing runs, and nothing is begun any more. Resolves when that is so. */
-	async close(): Promise<void> {
+	/** The session is over: nothing runs, and nothing is begun any more; requests are told `why`. Resolves when that is so. */
+	async close(why = this.#stopText): Promise<void> {
 		this.#isClosed = true;
+		this.#stopText = why;
 		for (const stop of this.#open) stop.abort();
 		for (const sessionId of [...this.#running.keys()]) this.dropParked(sessionId);
 		await Promise.all(this.#beginning);
@@ -157,7 +159,7 @@ export class Provider {
 
 	#fail({ stream, signal }: Ask, thrown: unknown): void {
 		if (signal.aborted) {
-			stream.fail("aborted", "The turn was stopped.");
+			stream.fail("aborted", this.#stopText);
 			return;
 		}
 		const error = toError(thrown);

@@ -12,16 +12,20 @@ import type {
 	Skill,
 } from "@earendil-works/pi-coding-agent";
 import { AgyError } from "../shared/errors.ts";
+import { SessionActivity } from "./activity/session-activity.ts";
 import { listAgents } from "./agent-list.ts";
 import type { Binary } from "./binary.ts";
 import { SessionBridge } from "./bridge/session-bridge.ts";
 import { STEP_TOOL_NAME } from "./cards/step-tool.ts";
+import { activityCommands } from "./command/activity-commands.ts";
 import { agentCommand } from "./command/agent-command.ts";
 import { conversationCommands } from "./command/conversation-commands.ts";
 import { diagnosticCommands } from "./command/diagnostic-commands.ts";
+import { patchCleanupCommand } from "./command/patch-cleanup-command.ts";
 import { settingsCommands } from "./command/settings-commands.ts";
 import type { Subcommand } from "./command/subcommand.ts";
 import { toolsCommand } from "./command/tools-command.ts";
+import { uninstallCommand } from "./command/uninstall-command.ts";
 import { voiceCommands } from "./command/voice-commands.ts";
 import type { Config } from "./config.ts";
 import { QuotaReader } from "./diagnostics/quota.ts";
@@ -53,6 +57,7 @@ const ENGINES: Readonly<Record<Config["engine"], Engine>> = {
 
 /** What ended a session, as it is told; what else pi does leaves it for another. */
 const ENDED_BY: Readonly<Record<string, string>> = { quit: "pi was closed", reload: "pi was reloaded" };
+const UNINSTALLED = "pi-agy was uninstalled in this session. Start pi anew.";
 
 export type SessionPartsOptions = {
 	readonly settings: Settings;
@@ -76,12 +81,18 @@ export class SessionParts {
 	readonly #share: HubShare;
 	readonly #bindings: SessionBindings;
 	readonly #spill: Spill;
+	readonly #activity = new SessionActivity();
 	readonly #ended = new AbortController();
+	/** What was begun on the side and may still write. */
+	readonly #onTheSide = new Set<Promise<unknown>>();
+	#closing: Promise<void> | null = null;
 	#session: Session;
 	#context: ExtensionContext | null = null;
 	#skills: readonly Skill[] = [];
-	/** Writes into the log, which is opened for it. */
-	readonly log: LogWriter = (...entry) => this.#share.get().log.write(...entry);
+	/** Writes into the log, which is opened for it; into none any more when pi-agy was uninstalled. */
+	readonly log: LogWriter = (...entry) => {
+		if (!this.#share.isRetired) this.#share.get().log.write(...entry);
+	};
 	/** Writes into the log where it is open. */
 	readonly #note: LogWriter = (...entry) => this.#share.peek()?.log.write(...entry);
 
@@ -113,6 +124,7 @@ export class SessionParts {
 			bindings: this.#bindings,
 			spill: this.#spill,
 			bridge: this.bridge,
+			activity: this.#activity,
 			onBinary: (binary) => {
 				if (models.isOfAnother(binary)) this.#refreshInBackground();
 			},
@@ -139,7 +151,7 @@ export class SessionParts {
 		settings.useProject(context.cwd, projectFileState(context, settings.config.dataDir));
 		if (context.mode === "tui") {
 			if (reason === "startup") void askForEngine(settings, context, this.#ended.signal);
-			void tellOfMissingAgy(() => this.#findAgy(), context, this.#ended.signal);
+			this.#onSide(tellOfMissingAgy(() => this.#findAgy(), context, this.#ended.signal));
 		}
 		for (const problem of settings.config.problems) {
 			this.#session.notify(`pi-agy: ${problem}`, "warning");
@@ -163,12 +175,17 @@ export class SessionParts {
 		await this.#refresh(signal).catch(() => {}); // A turn says why.
 	}
 
-	/** Ends the session: nothing of it runs any more. */
-	async close(sessionId: string, reason: SessionShutdownEvent["reason"]): Promise<void> {
+	/** Ends the session: nothing of it runs any more, and requests are told `why`. May be called twice. */
+	close(sessionId: string, reason: SessionShutdownEvent["reason"], why?: string): Promise<void> {
+		this.#closing ??= this.#close(sessionId, ENDED_BY[reason] ?? "the session was left", why);
+		return this.#closing;
+	}
+
+	async #close(sessionId: string, endedBy: string, why?: string): Promise<void> {
 		this.#ended.abort(new AgyError("cancelled", "pi is shutting down."));
 		const steps: readonly (() => Promise<unknown>)[] = [
-			() => Promise.all([this.provider.close(), this.askTool.close()]),
-			() => this.voice.close(ENDED_BY[reason] ?? "the session was left"),
+			() => Promise.all([this.provider.close(why), this.askTool.close()]),
+			() => this.voice.close(endedBy),
 			() => this.bridge.close(),
 			async () => this.#share.peek()?.links.closeSession(sessionId),
 			() => Promise.all([this.#bindings.settled(), this.#options.settings.settled()]),
@@ -202,8 +219,33 @@ export class SessionParts {
 			toolsCommand(this.bridge, () => config.bridgeTools),
 			...diagnosticCommands(diagnostics, signal),
 			...conversationCommands({ config, engine, bindings }),
+			...activityCommands({
+				...{ config, engine, bindings, activity: this.#activity },
+				hub: () => share.peek(),
+				context: () => this.#context,
+			}),
+			patchCleanupCommand(config),
+			uninstallCommand({
+				config,
+				hub: () => share.peek(),
+				otherSessions: () => share.others,
+				source: () => this.#pi.getAllTools().find(({ name }) => name === STEP_TOOL_NAME)?.sourceInfo ?? null,
+				end: () => this.#endForGood(),
+			}),
 			...voiceCommands(voice, keyName(config.voice.key)),
 		];
+	}
+
+	/** For an uninstall: nothing is started or written by this session any more. */
+	async #endForGood(): Promise<void> {
+		this.#share.retire(UNINSTALLED);
+		await this.close(this.#context?.sessionManager.getSessionId() ?? "", "quit", UNINSTALLED);
+		await Promise.allSettled(this.#onTheSide); // Stopped by now, and done with what they write.
+	}
+
+	#onSide(work: Promise<unknown>): void {
+		const done = work.finally(() => this.#onTheSide.delete(done));
+		this.#onTheSide.add(done);
 	}
 
 	#findAgy(): Promise<Binary> {
@@ -216,7 +258,7 @@ export class SessionParts {
 	}
 
 	#refreshInBackground(): void {
-		this.#refresh(this.#ended.signal)
+		const refreshed = this.#refresh(this.#ended.signal)
 			.then(
 				() => {
 					// pi takes nothing from a session that is over.
@@ -225,6 +267,7 @@ export class SessionParts {
 				() => {}, // Without agy the known list stays; a turn says why.
 			)
 			.catch((error: unknown) => this.#note("warn", `the models could not be told to pi: ${String(error)}`));
+		this.#onSide(refreshed);
 	}
 }
 

@@ -1,6 +1,6 @@
 /** What a turn is given by its owner and what it tells in return. */
 
-import type { AgyEvent, TokenUsage, ToolEvent } from "../shared/events.ts";
+import type { AgyEvent, SubagentEvent, TokenUsage, ToolEvent } from "../shared/events.ts";
 import type { StepFiles } from "./cards/step-files.ts";
 import type { Link } from "./link.ts";
 import type { PiStream } from "./pi-stream.ts";
@@ -62,6 +62,8 @@ export type TurnOptions = {
 	readonly encodePrompt: (text: string) => string;
 	/** Where agy keeps the transcript of a conversation. */
 	readonly transcriptPath: (conversationId: string) => string;
+	/** What agy runs by itself, each step whenever its state is told. Default: nobody is told. */
+	readonly onStep?: (conversationId: string, event: ToolEvent | SubagentEvent) => void;
 	/** agy named the conversation, and perhaps the model it runs. */
 	readonly onConversation: (conversationId: string, model: string) => void;
 	/** agy has what was written: `followUp`, which the user said while the turn ran, or "" for the prompt. */

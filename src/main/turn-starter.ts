@@ -4,11 +4,12 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { join } from "node:path";
 import type { ToolResultMessage } from "@earendil-works/pi-ai";
 import { AgyError, toError } from "../shared/errors.ts";
 import { READY_WAIT_MS } from "../shared/limits.ts";
+import type { SessionActivity } from "./activity/session-activity.ts";
 import type { Binary } from "./binary.ts";
+import { brainDirOf, transcriptPathOf } from "./brain.ts";
 import { type BridgeDoor, renderLate, type SessionBridge } from "./bridge/session-bridge.ts";
 import { StepFiles } from "./cards/step-files.ts";
 import { type Config, requireRunnable, turnTimeoutMinOf } from "./config.ts";
@@ -54,6 +55,8 @@ export type TurnStarterOptions = {
 	readonly steps: Steps;
 	readonly bridge: SessionBridge;
 	readonly catalog: () => Catalog;
+	/** Told of what agy runs by itself in the user's session. */
+	readonly activity: Pick<SessionActivity, "note">;
 	/** Told for each turn which agy it runs on. */
 	readonly onBinary: (binary: Binary) => void;
 	readonly session: () => Session;
@@ -76,16 +79,6 @@ type LinkTarget = {
 	/** Called for the conversation as it stands then. */
 	readonly compose: () => Promise<string>;
 };
-
-/** Where agy keeps what belongs to a conversation beside its words. */
-function brainDirOf({ geminiDir }: Config, conversationId: string): string {
-	return join(geminiDir, "antigravity-cli", "brain", conversationId);
-}
-
-/** Where agy keeps the transcript of a conversation. */
-export function transcriptPathOf(config: Config, conversationId: string): string {
-	return join(brainDirOf(config, conversationId), ".system_generated", "logs", "transcript.jsonl");
-}
 
 export class TurnStarter {
 	readonly #options: TurnStarterOptions;
@@ -169,6 +162,7 @@ export class TurnStarter {
 					return { as: "card", tool, nativeTools: session.nativeTools, cwd: session.cwd };
 				},
 				files,
+				onStep: (conversationId, event) => this.#options.activity.note(conversationId, event),
 				isBridged: (event) => bridge.isBridged(event),
 				takeLate: () => bridge.takeLate().map(renderLate).join("\n\n"),
 				usageBefore: conversation.usageBefore,

@@ -190,6 +190,7 @@ export class Turn implements LinkConsumer {
 
 	#apply(event: AgyEvent): void | Promise<void> {
 		if (this.#phase === "ended") return;
+		if (isStep(event)) this.#options.onStep?.(this.#options.link.conversationId ?? "", event);
 		if (event.kind === "tool") {
 			if (this.#options.isBridged?.(event)) {
 				this.#note(event); // pi shows it when it runs it.

@@ -24,24 +24,32 @@ export type OpenOptions = {
 	readonly conversationId?: string | null;
 	readonly bin?: string;
 	/** Where agy works and keeps its files; default: the sandbox of the rig. */
-	readonly place?: Sandbox;
+	readonly place?: RigPlace;
 	/** Default: stream-json. */
 	readonly engine?: Engine;
 	/** What a one-shot engine is started with. */
 	readonly prompt?: string;
 	/** Flags that this agy is said not to have. */
 	readonly missingFlags?: readonly string[];
+	/** Default: one that the simulator lists. */
+	readonly modelSlug?: string;
 };
+
+/** What is needed of a sandbox; a real agy has its own home, and no sandbox. */
+export type RigPlace = Pick<
+	Sandbox,
+	"path" | "agentDir" | "env" | "workspace" | "conversationsDir" | "scenarioSetting" | "noteGuardians"
+>;
 
 export class LaneRig {
 	readonly registry: ProcessRegistry;
 	readonly lanes: LanePool;
 	readonly links: LinkPool;
-	readonly #sandbox: Sandbox;
+	readonly #sandbox: RigPlace;
 	#isGuardianNoted = false;
 
 	/** `capture` has the lanes record their turns. */
-	constructor(sandbox: Sandbox, capture: CaptureSettings | null = null) {
+	constructor(sandbox: RigPlace, capture: CaptureSettings | null = null) {
 		this.#sandbox = sandbox;
 		const socketDir = join(sandbox.path, "sockets");
 		mkdirSync(socketDir, { recursive: true });
@@ -98,7 +106,7 @@ export class LaneRig {
 
 	#spec(options: OpenOptions): LinkSpec {
 		const { scenario, sessionId = null, conversationId = null, bin, prompt = "", missingFlags = [] } = options;
-		const { engine = streamJsonEngine, place = this.#sandbox } = options;
+		const { engine = streamJsonEngine, place = this.#sandbox, modelSlug = "gemini-3.8-flash-low" } = options;
 		const { env, workspace } = place;
 		const childEnv = { ...loadConfig(env).childEnv };
 		if (scenario !== undefined) childEnv.AGY_SIM_SCENARIO = place.scenarioSetting(scenario);
@@ -109,7 +117,7 @@ export class LaneRig {
 				bin: bin ?? (env.AGY_BIN as string),
 				cwd: workspace,
 				addDirs: [],
-				modelSlug: "gemini-3.8-flash-low",
+				modelSlug,
 				mode: "default",
 				skipPermissions: true,
 				agent: null,

@@ -13,6 +13,7 @@ import type {
 	UserMessage,
 } from "@earendil-works/pi-ai";
 import { afterEach, beforeEach } from "vitest";
+import { SessionActivity } from "../../src/main/activity/session-activity.ts";
 import type { Binary } from "../../src/main/binary.ts";
 import { SessionBridge } from "../../src/main/bridge/session-bridge.ts";
 import { toCapabilities } from "../../src/main/capabilities.ts";
@@ -203,6 +204,7 @@ export class ProviderStage {
 			steps: this.steps,
 			bridge: this.bridge,
 			catalog: () => this.catalog,
+			activity: new SessionActivity(),
 			onBinary: () => {},
 			session: () => ({ ...session, cwd: this.cwd }),
 		});

@@ -3,9 +3,8 @@
  * than the step, is an image by its first bytes and lies in the folder by its real path, is shown once in a turn.
  */
 
-import { readdir, realpath, stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
 import type { ImageContent } from "@earendil-works/pi-ai";
+import { plainFilesIn } from "../plain-files.ts";
 import { readUpTo } from "./file-content.ts";
 
 export const IMAGE_TOOL = "generate_image";
@@ -19,8 +18,6 @@ const MAX_IMAGES = 4;
 const LATE_MS = 2_000;
 
 export type StepImages = { readonly summary: string; readonly images: readonly ImageContent[] };
-
-type Candidate = { readonly path: string; readonly name: string; readonly changedMs: number; readonly size: number };
 
 export class GeneratedImages {
 	/** Files of earlier steps, with the state they were shown in. */
@@ -40,7 +37,7 @@ export class GeneratedImages {
 	async #collect(folder: string, sinceMs: number): Promise<StepImages> {
 		const images: ImageContent[] = [];
 		const lines: string[] = [];
-		for (const file of (await listFiles(folder)).filter(({ changedMs }) => changedMs >= sinceMs)) {
+		for (const file of (await plainFilesIn(folder, FOLDERS)).filter(({ changedMs }) => changedMs >= sinceMs)) {
 			const key = `${file.path} ${file.changedMs}`;
 			if (images.length === MAX_IMAGES || this.#shown.has(key)) continue;
 			const isTooLarge = file.size > MAX_IMAGE_BYTES;
@@ -54,29 +51,6 @@ export class GeneratedImages {
 		}
 		return { summary: lines.join("\n"), images };
 	}
-}
-
-/** Plain files of the conversation's folders, newest first; links out of them are left out. */
-async function listFiles(folder: string): Promise<readonly Candidate[]> {
-	const root = await realpath(folder).catch(() => null); // agy made nothing yet.
-	if (root === null) return [];
-	const found: Candidate[] = [];
-	for (const part of FOLDERS) {
-		const directory = join(root, part);
-		const names = await readdir(directory).catch(() => []); // Not every conversation has it.
-		for (const name of names) {
-			if (name.startsWith(".")) continue;
-			try {
-				const path = await realpath(join(directory, name));
-				const stats = await stat(path);
-				if (dirname(path) !== directory || !stats.isFile()) continue;
-				found.push({ path, name, changedMs: stats.mtimeMs, size: stats.size });
-			} catch {
-				// Gone while the folder was read.
-			}
-		}
-	}
-	return found.sort((a, b) => b.changedMs - a.changedMs);
 }
 
 /** By the first bytes, whatever the name says; null when it is no image that pi takes. */

@@ -7,6 +7,7 @@ import { access } from "node:fs/promises";
 import { join } from "node:path";
 import type { ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { AgyError } from "../../shared/errors.ts";
+import { isConversationId } from "../brain.ts";
 import type { Config } from "../config.ts";
 import { inWords } from "../diagnostics/durations.ts";
 import type { Engine } from "../engines/engine.ts";
@@ -23,7 +24,6 @@ export type ConversationParts = {
 const MAX_NAME_CHARS = 60;
 /** The shortest start of an id that may stand for it. */
 const MIN_PREFIX_CHARS = 4;
-const CONVERSATION_ID = /^[0-9a-z][0-9a-z-]{7,63}$/i;
 const SHORT_ID_CHARS = 8;
 const USAGE = "Use /agy conversations, or with attach <id>, rename <id> <name>, forget <id>.";
 
@@ -172,7 +172,7 @@ async function toKnownOrAgys(
 	{ config, engine }: ConversationParts,
 ): Promise<Pick<BoundConversation, "conversationId" | "cwd" | "engineId">> {
 	const isBound = all.some(({ conversationId, name }) => conversationId.startsWith(wanted) || name === wanted);
-	const isId = CONVERSATION_ID.test(wanted);
+	const isId = isConversationId(wanted);
 	const isAgys =
 		!isBound &&
 		isId &&

@@ -3,12 +3,13 @@
  * the settings with their places, the last events and the end of the log. The user's home folder is written as ~.
  */
 
-import { mkdir, open, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { redact } from "../../shared/redact.ts";
 import type { Config } from "../config.ts";
 import { draftOf } from "../drafts.ts";
+import { lastLines } from "../file-tail.ts";
 import { capturesDirOf, lastFailedCapture } from "./captures.ts";
 import type { Doctor } from "./doctor.ts";
 
@@ -67,23 +68,9 @@ async function tailOf(directory: string): Promise<readonly unknown[]> {
 		.toSorted()
 		.toReversed()) {
 		if (lines.length >= LOG_LINES) break;
-		lines.unshift(...(await lastLines(join(directory, name))));
+		lines.unshift(...(await lastLines(join(directory, name), LOG_TAIL_BYTES)).filter((line) => line !== ""));
 	}
 	return lines.slice(-LOG_LINES).map((line) => parseLine(redact(line)));
-}
-
-async function lastLines(path: string): Promise<readonly string[]> {
-	const file = await open(path, "r");
-	try {
-		const { size } = await file.stat();
-		const length = Math.min(size, LOG_TAIL_BYTES);
-		const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);
-		const text = buffer.toString("utf8", 0, bytesRead);
-		const lines = text.split("\n").filter((line) => line !== "");
-		return size > length ? lines.slice(1) : lines; // The first one is cut.
-	} finally {
-		await file.close();
-	}
 }
 
 function parseLine(line: string): unknown {

@@ -5,14 +5,14 @@
  */
 
 import { rm } from "node:fs/promises";
-import { basename, isAbsolute } from "node:path";
 import type { JsonObject, JsonValue } from "../../shared/events.ts";
+import { isPrivateDir } from "../hub-record.ts";
 import type { JsonStore } from "../json-store.ts";
 import { Guardian } from "./guardian.ts";
 import { familyOf, isAlive, isIdentity, isSame, ownIdentity, type ProcessIdentity } from "./proof.ts";
 import { stopFamily } from "./stop.ts";
 
-type Entry = ProcessIdentity & {
+export type ProcessEntry = ProcessIdentity & {
 	readonly owner: ProcessIdentity;
 	/** The owner's directory of sockets. */
 	readonly socketDir?: string;
@@ -57,15 +57,15 @@ export class ProcessRegistry {
 
 	/** Stops what dead owners left behind. Returns how many processes were found running. */
 	async sweep(): Promise<number> {
-		const entries = toEntries(await this.#store.read());
-		const orphaned: Entry[] = [];
+		const entries = toProcessEntries(await this.#store.read());
+		const orphaned: ProcessEntry[] = [];
 		for (const entry of entries) if (!(await isAlive(entry.owner))) orphaned.push(entry);
 		if (orphaned.length === 0) return 0;
 		const families: ProcessIdentity[] = [];
 		for (const orphan of orphaned) if (await isAlive(orphan)) families.push(...(await familyOf(orphan.pid)));
 		await stopFamily(families);
 		for (const { socketDir } of orphaned) {
-			if (isSocketDir(socketDir)) await rm(socketDir, { recursive: true, force: true });
+			if (isPrivateDir(socketDir)) await rm(socketDir, { recursive: true, force: true });
 		}
 		await this.#update((current) => current.filter((entry) => !orphaned.some((orphan) => isSame(entry, orphan))));
 		return families.length;
@@ -83,14 +83,14 @@ export class ProcessRegistry {
 	}
 
 	/** Our own part is written as a whole, so that a disk that failed leaves nothing wrong behind once it works again. */
-	async #update(change: (others: readonly Entry[]) => readonly Entry[]): Promise<void> {
+	async #update(change: (others: readonly ProcessEntry[]) => readonly ProcessEntry[]): Promise<void> {
 		try {
 			const owner = await ownIdentity();
 			const socketDir = this.#socketDir;
-			const isOwn = (entry: Entry) => isSame(entry.owner, owner) && entry.socketDir === socketDir;
+			const isOwn = (entry: ProcessEntry) => isSame(entry.owner, owner) && entry.socketDir === socketDir;
 			await this.#store.update((file) => {
-				const others = change(toEntries(file).filter((entry) => !isOwn(entry)));
-				const own = this.running.map((identity): Entry => ({ ...identity, owner, socketDir }));
+				const others = change(toProcessEntries(file).filter((entry) => !isOwn(entry)));
+				const own = this.running.map((identity): ProcessEntry => ({ ...identity, owner, socketDir }));
 				return { ...file, version: 1, processes: [...others, ...own] as unknown as JsonValue };
 			});
 			this.#isBehind = false;
@@ -101,17 +101,13 @@ export class ProcessRegistry {
 	}
 }
 
-function toEntries(file: JsonObject): readonly Entry[] {
+/** The usable entries of processes.json. */
+export function toProcessEntries(file: JsonObject): readonly ProcessEntry[] {
 	const rows = file.processes;
-	return Array.isArray(rows) ? (rows as unknown[]).filter(isEntry) : [];
+	return Array.isArray(rows) ? (rows as unknown[]).filter(isProcessEntry) : [];
 }
 
-/** Looks like what hub.ts makes: nothing else is ever removed, whatever the file says. */
-function isSocketDir(path: unknown): path is string {
-	return typeof path === "string" && isAbsolute(path) && /^pi-agy-\w{6}$/.test(basename(path));
-}
-
-function isEntry(value: unknown): value is Entry {
+function isProcessEntry(value: unknown): value is ProcessEntry {
 	return isUsable(value) && isUsable((value as { owner?: unknown }).owner);
 }
 

@@ -11,6 +11,7 @@ import { AgyError } from "../../shared/errors.ts";
 import type { AgyEvent, JsonObject } from "../../shared/events.ts";
 import { READY_WAIT_MS } from "../../shared/limits.ts";
 import type { Binary } from "../binary.ts";
+import { transcriptPathOf } from "../brain.ts";
 import { type Config, DEPTH_VARIABLE } from "../config.ts";
 import { settlesWithin } from "../deadline.ts";
 import type { Engine, Profile } from "../engines/engine.ts";
@@ -22,7 +23,6 @@ import { Spill } from "../spill.ts";
 import { Steps } from "../steps.ts";
 import { Turn } from "../turn.ts";
 import type { TurnEnd } from "../turn-contract.ts";
-import { transcriptPathOf } from "../turn-starter.ts";
 import type { Verdict } from "../verdict.ts";
 
 const FREE: Model<string>["cost"] = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 };

@@ -1,7 +1,7 @@
 /** What somebody else's text says, as a part of a sentence of ours: without credentials, on one line, short. */
 
 import { redact } from "../../shared/redact.ts";
-import { toPlainText } from "./plain-text.ts";
+import { toPlainText } from "../plain-text.ts";
 
 /** Two lines of a terminal: enough for the reason, too short for a page of HTML. */
 const EXCERPT_CHARS = 200;

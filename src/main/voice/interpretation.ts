@@ -3,7 +3,7 @@
  * project and the session, and answers with the request alone. Pure but for the question.
  */
 
-import { toPlainText } from "./plain-text.ts";
+import { toPlainText } from "../plain-text.ts";
 
 /** The end of the session that agy is shown: a few exchanges. */
 const CONTEXT_CHARS = 6_000;

@@ -11,13 +11,13 @@ import type { VoiceConfig } from "../config.ts";
 import { settlesWithin } from "../deadline.ts";
 import type { LanePool } from "../lanes.ts";
 import type { LogWriter } from "../log.ts";
+import { toPlainText } from "../plain-text.ts";
 import type { ProcessRegistry } from "../processes/registry.ts";
 import { runCommand } from "../processes/run.ts";
 import { findProgram, problemOf } from "../programs.ts";
 import { Capture, type CaptureEnd } from "./capture.ts";
 import { CaptureClock } from "./capture-clock.ts";
 import { captureArguments } from "./ffmpeg-arguments.ts";
-import { toPlainText } from "./plain-text.ts";
 import { FFMPEG_HINT, findRecorders, lastLine, type Recorder, stalled, toRecordingError } from "./recorders.ts";
 import { checkSoundFile, refusedFormat, soundFileInput } from "./sound-file.ts";
 

@@ -2,8 +2,8 @@
 
 import { isAbsolute, resolve } from "node:path";
 import { AgyError } from "../../shared/errors.ts";
+import { toPlainText } from "../plain-text.ts";
 import { findProgram, problemOf } from "../programs.ts";
-import { toPlainText } from "./plain-text.ts";
 
 /** Throws `transcription-failed` with the setting to change. */
 export async function requireTranscriptionProgram(

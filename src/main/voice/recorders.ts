@@ -3,8 +3,8 @@
 import { AgyError } from "../../shared/errors.ts";
 import { redact } from "../../shared/redact.ts";
 import type { VoiceConfig } from "../config.ts";
+import { toPlainText } from "../plain-text.ts";
 import type { CommandResult } from "../processes/run.ts";
-import { toPlainText } from "./plain-text.ts";
 
 export type Recorder = {
 	/** As doctor and messages name it. */

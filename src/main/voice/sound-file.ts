@@ -8,7 +8,7 @@
 
 import { open } from "node:fs/promises";
 import { AgyError, toError } from "../../shared/errors.ts";
-import { toPlainText } from "./plain-text.ts";
+import { toPlainText } from "../plain-text.ts";
 
 /** Comments may stand in front of what tells a list. */
 const HEAD_BYTES = 4_096;

@@ -6,8 +6,8 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { AgyError, toError } from "../../shared/errors.ts";
 import { redact } from "../../shared/redact.ts";
+import { toPlainText } from "../plain-text.ts";
 import { excerptOf } from "./excerpt.ts";
-import { toPlainText } from "./plain-text.ts";
 
 export type Recorded = {
 	readonly mimeType: "audio/ogg" | "audio/wav";

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { toPlainText } from "../../../src/main/voice/plain-text.ts";
+import { toPlainText } from "../../src/main/plain-text.ts";
 
 test.each([
 	["plain words", "two lines\n\tand a tab", "two lines\n\tand a tab"],
