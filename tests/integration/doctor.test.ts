@@ -89,7 +89,7 @@ describe("in a pi on which turns ran", () => {
 	it("says the same as text, with the verdict on top", async () => {
 		const text = await answerTo("/agy doctor");
 		expect(text.split("\n")[0]).toBe("healthy");
-		expect(text).toMatch(/processes +1 open, 1 started, 1 turns on one that ran before, none recycled/);
+		expect(text).toMatch(/processes +1 open, 1 started, 1 turn on one that ran before, none recycled/);
 		expect(text).toMatch(/decode lane 1: thread \d+, 1 links/);
 		expect(text).toContain("event mood: 1");
 		expect(text).toMatch(/extraArgs = \["\(2 arguments\)"\] +from AGY_EXTRA_ARGS/);

@@ -44,6 +44,30 @@ const SHOTS: readonly Shot[] = [
 		},
 	},
 	{
+		name: "picker",
+		title: "/agy: the settings, each with what it may be",
+		rows: 30,
+		act: async (pi) => {
+			await pi.enter("/agy");
+			await pi.shows("stream-json");
+			await pi.settled();
+		},
+	},
+	{
+		name: "doctor",
+		title: "/agy doctor after a turn: the verdict, and the state of everything",
+		options: { scenario: "demo" },
+		rows: 82,
+		act: async (pi) => {
+			await pi.enter("What does this project do?");
+			await pi.shows("no model was asked");
+			await pi.settled();
+			await pi.enter("/agy doctor");
+			await pi.shows("healthy");
+			await pi.settled();
+		},
+	},
+	{
 		name: "voice",
 		title: "A recording: level and time in the footer",
 		...VOICE,
@@ -83,7 +107,11 @@ async function take({ name, title, settings, options, rows = SIZE.rows, act }: S
 	try {
 		await pi.started();
 		await act(pi, server);
-		writeFileSync(join(FOLDER, `${name}.svg`), toSvg(pi.emulator, title));
+		const picture = [REPOSITORY, sandbox.path].reduce(
+			(svg, path) => svg.replaceAll(path, "~"),
+			toSvg(pi.emulator, title),
+		);
+		writeFileSync(join(FOLDER, `${name}.svg`), picture);
 		process.stdout.write(`${name}.svg\n`);
 		if (pi.screen().includes("Esc cancels")) pi.type(KEY.escape);
 		await pi.hides("Esc cancels");

@@ -9,9 +9,9 @@
 import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
-import { Text } from "@earendil-works/pi-tui";
 import { AgyError, toError } from "../../shared/errors.ts";
 import type { LogWriter } from "../log.ts";
+import { AnswerView, type ShownAnswer } from "./answer-view.ts";
 import { nearest } from "./nearest.ts";
 import type { Answer, Completion, Subcommand } from "./subcommand.ts";
 
@@ -27,17 +27,13 @@ const STDERR = 2;
 /** How soon a reader that is slower than its pipe is looked at again. */
 const FULL_PIPE_POLL_MS = 10;
 
-type AnswerEntry = { readonly command: string; readonly text: string; readonly level: NonNullable<Answer["level"]> };
-
 /** What the command needs of its session. */
 export type CommandParts = { readonly commands: readonly Subcommand[]; readonly log: LogWriter };
 
 /** `open` is called when somebody types. */
 export function registerAgyCommand(pi: ExtensionAPI, open: () => Promise<CommandParts>): void {
-	pi.registerEntryRenderer<AnswerEntry>(ANSWER_ENTRY, ({ data }, _options, theme) => {
-		if (!data) return undefined;
-		const color = data.level === "info" ? "toolOutput" : data.level;
-		return new Text(`${theme.fg("toolTitle", theme.bold(data.command))}\n${theme.fg(color, data.text)}`, 1, 0);
+	pi.registerEntryRenderer<ShownAnswer>(ANSWER_ENTRY, ({ data }, _options, theme) => {
+		return data && new AnswerView(data, theme);
 	});
 	pi.registerCommand(COMMAND, {
 		description: "Antigravity: settings, state and voice. /agy help lists everything.",
@@ -128,7 +124,7 @@ async function show(
 		return;
 	}
 	if (context.mode === "tui" && !asJson && !text.includes("\n")) context.ui.notify(text, level);
-	else pi.appendEntry<AnswerEntry>(ANSWER_ENTRY, { command, text, level });
+	else pi.appendEntry<ShownAnswer>(ANSWER_ENTRY, { command, text, level });
 }
 
 /** Programs are told by `error` in the answer's data, which warnings have that are no success either. */

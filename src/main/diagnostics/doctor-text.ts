@@ -85,7 +85,7 @@ function linkLines({ open, started, reused, recycled }: Doctor["links"]): readon
 			? "none recycled"
 			: `recycled: ${causes.map(([cause, count]) => `${count} ${cause}`).join(", ")}`;
 	return [
-		`${open.length} open, ${started} started, ${reused} turns on one that ran before, ${ended}`,
+		`${open.length} open, ${started} started, ${count(reused, "turn")} on one that ran before, ${ended}`,
 		...open.map(linkLine),
 	];
 }
@@ -93,7 +93,7 @@ function linkLines({ open, started, reused, recycled }: Doctor["links"]): readon
 function linkLine({ pid, session, state, conversation, model, turns, ageMs, idleMs }: LinkRow): string {
 	const whose = session === null ? "a side request" : `session ${session.slice(0, SHORT_ID_CHARS)}`;
 	const idle = state === "idle" ? ` for ${inWords(idleMs)}` : "";
-	return `  ${pid ?? "starting"}: ${whose}, ${state}${idle}, ${model}, conversation ${conversation?.slice(0, SHORT_ID_CHARS) ?? "unnamed"}, ${turns} turns, ${inWords(ageMs)} old`;
+	return `  ${pid ?? "starting"}: ${whose}, ${state}${idle}, ${model}, conversation ${conversation?.slice(0, SHORT_ID_CHARS) ?? "unnamed"}, ${count(turns, "turn")}, ${inWords(ageMs)} old`;
 }
 
 function bridgeLines(bridge: Doctor["bridge"]): readonly string[] {
@@ -102,7 +102,7 @@ function bridgeLines(bridge: Doctor["bridge"]): readonly string[] {
 	const names = offered.length === 0 ? "" : `: ${offered.slice(0, SHOWN_TOOLS).join(", ")}${more}`;
 	return [
 		`${mode}, ${port === null ? "not running" : `on port ${port}`}, ${offered.length} offered${names}`,
-		`${calls} calls, ${parked} waiting, ${escalated} running on, ${escalations} answered early, ${lateResults} late results`,
+		`${count(calls, "call")}, ${parked} waiting, ${escalated} running on, ${escalations} answered early, ${count(lateResults, "late result")}`,
 	];
 }
 
@@ -123,13 +123,15 @@ function workerLines({ lanes, kinds, tasks, mainLoopDelay }: Doctor["workers"]):
 
 function laneLines({ kind, number, links, stats }: LaneReport): readonly string[] {
 	const name = `${kind} lane ${number}`;
-	if (stats === null) return [`${name}: does not answer, ${links} links`];
+	if (stats === null) return [`${name}: does not answer, ${count(links, "link")}`];
 	const { threadId, events, frames, bytesIn, heldBytes, queuedMessages, pauses, pausedLinks, rejectedLines } = stats;
 	const busy = `${(stats.utilization * 100).toFixed(1)} % busy`;
 	return [
-		`${name}: thread ${threadId}, ${links} links, ${events} events in ${frames} frames, ${sizeInWords(bytesIn)} read, ${busy}`,
-		`  decode ${timingText(stats.decode)}; tick ${timingText(stats.tick)}; late by ${timingText(stats.loopDelay)}`,
-		`  ${queuedMessages} queued, ${sizeInWords(heldBytes)} held, ${pauses} pauses (${pausedLinks} now), ${rejectedLines} lines rejected`,
+		`${name}: thread ${threadId}, ${count(links, "link")}, ${count(events, "event")} in ${count(frames, "frame")}, ${sizeInWords(bytesIn)} read, ${busy}`,
+		`  decode  ${timingText(stats.decode)}`,
+		`  tick    ${timingText(stats.tick)}`,
+		`  late by ${timingText(stats.loopDelay)}`,
+		`  ${queuedMessages} queued, ${sizeInWords(heldBytes)} held, ${count(pauses, "pause")} (${pausedLinks} now), ${count(rejectedLines, "line")} rejected`,
 	];
 }
 
@@ -139,6 +141,10 @@ function historyLine(kind: LaneKind, { started, crashes, down }: LaneHistory): r
 	return [
 		`${kind}: ${started} started, ${crashes} crashed, ${restarts} restarted${down === null ? "" : ", stay down"}`,
 	];
+}
+
+function count(number: number, noun: string): string {
+	return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** "p50 0.1, p95 0.3, p99 0.9, max 2 ms of 120". */
