@@ -90,7 +90,7 @@ describe("in a pi on which turns ran", () => {
 		const text = await answerTo("/agy doctor");
 		expect(text.split("\n")[0]).toBe("healthy");
 		expect(text).toMatch(/processes +1 open, 1 started, 1 turn on one that ran before, none recycled/);
-		expect(text).toMatch(/decode lane 1: thread \d+, 1 links/);
+		expect(text).toMatch(/decode lane 1: thread \d+, 1 link,/);
 		expect(text).toContain("event mood: 1");
 		expect(text).toMatch(/extraArgs = \["\(2 arguments\)"\] +from AGY_EXTRA_ARGS/);
 		expect(text).not.toContain("/dev/null");
