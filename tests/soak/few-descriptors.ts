@@ -19,7 +19,9 @@ export type FewDescriptorsResult = {
 };
 
 const SESSIONS = 6;
-const FREE = 6;
+/** Less than the pipes of one more process: a run of legacy-sqlite, which starts one, cannot. */
+const FREE = 3;
+const RETAKE_MS = 5;
 
 // So that the disk is unmounted.
 process.once("SIGTERM", () => process.exit(1));
@@ -55,8 +57,10 @@ async function round(number: number, isShort: boolean): Promise<void> {
 
 await round(0, false);
 const end = log.begin({ kind: "few-descriptors" });
-const taken = takeAllBut(FREE);
+const taken = [...takeAllBut(FREE)];
+const taking = setInterval(() => taken.push(...takeAllBut(FREE)), RETAKE_MS); // What a process gives back when it ends.
 await round(1, true);
+clearInterval(taking);
 for (const descriptor of taken) closeSync(descriptor);
 end();
 await round(2, false);
