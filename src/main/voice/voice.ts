@@ -8,22 +8,14 @@
  * The one file that outlives its run is that of a recording which could not be transcribed: it is kept for `retry`.
  */
 
-import type { CaptureResult } from "../../shared/audio.ts";
 import { AgyError, toError } from "../../shared/errors.ts";
 import type { LogLevel } from "../../shared/lane-control.ts";
 import type { VoiceConfig } from "../config.ts";
-import type { CaptureEnd } from "./capture.ts";
 import { type Listening, type ListenOptions, MAX_FILE_SECONDS } from "./microphone.ts";
-import { lastLine } from "./recorders.ts";
+import { type Encoded, judgeRecording, SILENCE_DB } from "./recording-verdict.ts";
 import type { Transcriber } from "./transcriber.ts";
 import { renderFooter, type VoiceState } from "./voice-footer.ts";
 
-/** A key pressed by mistake, or twice. */
-const MIN_CAPTURE_MS = 300;
-/** What is left when silence is taken out; a short "yes" is longer. */
-const MIN_SPEECH_MS = 100;
-/** Speech into a bad microphone lies above it, the noise of a muted one below. */
-const SILENCE_DB = -50;
 /** Often enough for a bar that moves; each one has pi draw its screen. */
 const FOOTER_INTERVAL_MS = 200;
 const LEVELS_KEPT = 16;
@@ -69,8 +61,6 @@ export type VoiceResult = {
 	/** What went otherwise than asked for; "" when nothing did. */
 	readonly note: string;
 };
-
-type Encoded = Extract<CaptureResult["encoded"], { readonly ok: true }>;
 
 /** A recording that could not be transcribed. */
 type Kept = {
@@ -293,7 +283,7 @@ export class Voice {
 					`Voice: the recording ended after ${voice.maxSeconds} s, the longest that voiceMaxSeconds allows.`,
 					"info",
 				);
-			const captured = judge(end, "microphone");
+			const captured = judgeRecording(end, "microphone");
 			const kept = { listening, captured, container };
 			const typed = screen.editorText();
 			const result = await this.#toText(captured, { listening, transcriber, typed, signal }).catch((error: unknown) => {
@@ -312,7 +302,7 @@ export class Voice {
 		const listening = await this.#read(file, containerFor(transcriber, this.#parts.voice), signal);
 		try {
 			const end = await untilAborted(listening.ended, signal);
-			const result = await this.#toText(judge(end, "file"), { listening, transcriber, typed, signal });
+			const result = await this.#toText(judgeRecording(end, "file"), { listening, transcriber, typed, signal });
 			const isCut = (end.result?.capturedMs ?? 0) >= MAX_FILE_SECONDS * 1_000 - RESAMPLER_MS;
 			return isCut
 				? { ...result, note: `only the first ${MAX_FILE_SECONDS / 60} minutes. ${result.note}`.trim() }
@@ -330,7 +320,7 @@ export class Voice {
 		const again = await this.#read(listening.path, wanted, signal);
 		try {
 			const end = await untilAborted(again.ended, signal);
-			return await this.#toText(judge(end, "file"), { listening: again, transcriber, typed, signal });
+			return await this.#toText(judgeRecording(end, "file"), { listening: again, transcriber, typed, signal });
 		} finally {
 			await again.discard();
 		}
@@ -443,28 +433,6 @@ function addToEditor(text: string, screen: VoiceScreen): void {
 	const typed = screen.editorText();
 	const gap = typed === "" || /\s$/.test(typed) ? "" : " ";
 	screen.setEditorText(typed + gap + text);
-}
-
-/** The encoded sound, or what is wrong with it as an AgyError. */
-function judge({ result, stderr, failure, exit }: CaptureEnd, source: "microphone" | "file"): Encoded {
-	if (failure) throw failure;
-	if (result === null) throw failed("The recording was lost: ffmpeg ended before it was ready. Record again.");
-	const { encoded, capturedMs, loudestDb } = result;
-	const isFile = source === "file";
-	if (isFile && capturedMs === 0)
-		throw failed(`The file holds no sound that ffmpeg can read: ${lastLine(stderr) || "it is empty"}.`);
-	if (capturedMs < MIN_CAPTURE_MS)
-		throw failed(`The ${isFile ? "file" : "recording"} is too short (${Math.round(capturedMs)} ms). Nothing was sent.`);
-	if (loudestDb < SILENCE_DB)
-		throw failed(
-			`Nothing was heard (the loudest was ${Math.round(loudestDb)} dB). ${isFile ? "Nothing was sent." : "Check that the right microphone is used (voiceInput sets it) and not muted. Nothing was sent."}`,
-		);
-	if (!encoded.ok) {
-		const how = exit?.signal ? `ffmpeg was ended by ${exit.signal}` : lastLine(stderr) || encoded.problem;
-		throw failed(`The recording is damaged: ${how}. Record again.`);
-	}
-	if (encoded.durationMs < MIN_SPEECH_MS) throw failed("Nothing but silence was recorded. Nothing was sent.");
-	return encoded;
 }
 
 function containerFor({ name }: Transcriber, voice: VoiceConfig): ListenOptions["container"] {
