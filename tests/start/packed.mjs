@@ -1,7 +1,7 @@
 // Starts what users get: packs the package, installs the tarball under a node_modules of its own, and lets the real pi
-// run one headless turn from there on the simulator, and turn a sound file into words. This is where a worker that is not
-// compiled, a file that is not packed or a dependency that is only a dev one shows. Prints one line a check; the last
-// line counts them.
+// run one headless turn from there on the simulator, and turn a sound file into words; then lets pi install it from the
+// tarball, from git and from a path. This is where a worker that is not compiled, a file that is not packed or a dependency
+// that is only a dev one shows. Prints one line a check; the last line counts them.
 
 import "./require-node.mjs";
 import { spawnSync } from "node:child_process";
@@ -17,6 +17,14 @@ const COMMAND_TIMEOUT_MS = 5 * 60_000;
 const TURN_TIMEOUT_MS = 60_000;
 /** What runs, what pi reads, and what npm adds by itself. */
 const PACKED_FILE = /^package\/(src\/.+\.ts|dist\/.+\.js|docs\/.+|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/;
+
+/** No such host: git is told to take this checkout instead, for pi takes only addresses of the network for git. */
+const GIT_HOST = "git.example/pi-agy";
+const CLONES_FROM_HERE = {
+	GIT_CONFIG_COUNT: "1",
+	GIT_CONFIG_KEY_0: `url.${ROOT}.insteadOf`,
+	GIT_CONFIG_VALUE_0: `https://${GIT_HOST}/pi-agy`,
+};
 
 const counts = { passed: 0, failed: 0 };
 
@@ -40,10 +48,10 @@ function testPackage(folder) {
 	const files = command("tar", ["-tzf", tarball], folder).trim().split("\n");
 	const extra = files.filter((file) => !PACKED_FILE.test(file));
 	check("the tarball holds only what runs", extra.length > 0 && `it also holds ${extra.join(", ")}`);
-	const { pi } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+	const { pi: manifest } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
 	const needed = [
 		"package/package.json",
-		.../** @type {string[]} */ (pi.extensions).map((path) => join("package", path)),
+		.../** @type {string[]} */ (manifest.extensions).map((path) => join("package", path)),
 	];
 	const missing = needed.filter((file) => !files.includes(file));
 	check("the tarball holds the extension", missing.length > 0 && `it lacks ${missing.join(", ")}`);
@@ -59,6 +67,35 @@ function testPackage(folder) {
 		runPi(join(folder, "host"), installed, { ...env, ...more }, prompt);
 	checkTurn(ask("say hello"));
 	checkVoice(folder, ask);
+	checkInstalls(folder, tarball);
+}
+
+/**
+ * As users install it: pi fetches it, with what it depends on, into its own folder, and loads it from there.
+ * @param {string} folder
+ * @param {string} tarball
+ */
+function checkInstalls(folder, tarball) {
+	const sources = [
+		{ from: "the tarball", source: `npm:pi-agy@file:${tarball}` },
+		{ from: "git", source: `https://${GIT_HOST}/pi-agy` },
+		{ from: "a path", source: ROOT },
+	];
+	for (const { from, source } of sources) {
+		const home = mkdtempSync(join(folder, "installs-"));
+		const { env, folders } = isolatedEnv(join(home, "pi-home"), projectEnv(process.env));
+		for (const path of folders) mkdirSync(path, { recursive: true });
+		const { HOME } = process.env; // npm's own settings and store are there.
+		const installed = pi(
+			home,
+			{ ...env, ...CLONES_FROM_HERE, HOME, PI_OFFLINE: "" },
+			["install", source],
+			COMMAND_TIMEOUT_MS,
+		);
+		const turn = pi(home, env, ["-p", "--no-session", ...OUR_MODEL, "say hello"], TURN_TIMEOUT_MS);
+		const isDone = installed.status === 0 && turn.status === 0 && /hello/i.test(turn.stdout);
+		check(`pi installs it from ${from}, and a turn is answered`, !isDone && `${seenOf(installed)}${seenOf(turn)}`);
+	}
 }
 
 /** @param {string} source */
@@ -94,13 +131,22 @@ function install(folder, tarball) {
  * @param {string} prompt
  */
 function runPi(cwd, installed, env, prompt) {
-	const args = ["-ne", "-e", installed, "-p", "--no-session", ...OUR_MODEL, prompt];
+	return pi(cwd, env, ["-ne", "-e", installed, "-p", "--no-session", ...OUR_MODEL, prompt], TURN_TIMEOUT_MS);
+}
+
+/**
+ * @param {string} cwd
+ * @param {NodeJS.ProcessEnv} env
+ * @param {readonly string[]} args
+ * @param {number} timeout milliseconds
+ */
+function pi(cwd, env, args, timeout) {
 	return spawnSync(projectNode(), [programPath("@earendil-works/pi-coding-agent", "pi"), ...args], {
 		cwd,
 		env,
 		stdio: ["ignore", "pipe", "pipe"],
 		encoding: "utf8",
-		timeout: TURN_TIMEOUT_MS,
+		timeout,
 		killSignal: "SIGKILL",
 	});
 }
