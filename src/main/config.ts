@@ -10,7 +10,7 @@ import { AgyError } from "../shared/errors.ts";
 import { HEADLESS_TURN_TIMEOUT_MIN } from "../shared/limits.ts";
 import { JsonStore } from "./json-store.ts";
 import { childEnvOf, voiceEnvOf } from "./settings/child-env.ts";
-import { type Env, type Loaded, load, type SettingsFile } from "./settings/load.ts";
+import { type Env, type Loaded, load, PROJECT_LABEL, type SettingsFile } from "./settings/load.ts";
 import type { Values } from "./settings/table.ts";
 import { expandHome, type Price } from "./settings/values.ts";
 
@@ -198,7 +198,11 @@ export function requireRunnable({ refusal, isReadOnly, provenance }: Config): vo
 	if (refusal !== null) throw new AgyError("bad-setting", refusal);
 	if (!isReadOnly) return;
 	const source = provenance.readonly ?? "";
-	const remedy = source.startsWith("AGY_") ? `unset ${source}` : "/agy readonly off";
+	const remedy = source.startsWith("AGY_")
+		? `unset ${source}`
+		: source.startsWith(PROJECT_LABEL)
+			? `take readonly out of ${PROJECT_LABEL}`
+			: "/agy readonly off";
 	throw new AgyError(
 		"read-only",
 		`Nothing was sent to agy: readonly is on (${source}), and agy may change files in each of its modes. To go on: ${remedy}.`,

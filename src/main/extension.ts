@@ -77,7 +77,10 @@ export default function antigravity(pi: ExtensionAPI): void {
 	registerAgyCommand(pi, open);
 
 	pi.on("session_start", async ({ reason }, ctx) => (await open()).begin(reason, ctx));
-	pi.on("before_agent_start", ({ systemPromptOptions }) => parts?.useSkills(systemPromptOptions.skills ?? []));
+	pi.on("before_agent_start", ({ systemPromptOptions }) => {
+		settings.reread();
+		parts?.useSkills(systemPromptOptions.skills ?? []);
+	});
 	pi.on("tool_execution_update", ({ toolCallId, partialResult }) =>
 		parts?.bridge.progressed(toolCallId, partialResult),
 	);

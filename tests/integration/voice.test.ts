@@ -115,7 +115,7 @@ describe("one pi, from recording to recording", () => {
 	let pi: PiTerminal;
 	afterAll(closePi);
 	beforeAll(async () => {
-		pi = await open({ voiceCommand: [process.execPath, PROGRAM, "{file}"] });
+		pi = await open({ voiceTranscriber: "gemini", voiceCommand: [process.execPath, PROGRAM, "{file}"] });
 	});
 	beforeEach(() => server.requests.splice(0));
 	afterEach(async () => {
@@ -261,7 +261,7 @@ describe("one pi, from recording to recording", () => {
 		const begin = async () => {
 			await pi.hides("Esc cancels");
 			await run(pi, `/agy voice "${path}"`, "Give up the recording");
-			await pi.shows(/◌ transcribing 0:\d\d · Esc cancels/);
+			await pi.shows(/◌ transcribing \(gemini\) 0:\d\d · Esc cancels/);
 		};
 		await begin();
 		pi.type("typed meanwhile");
@@ -287,26 +287,48 @@ describe("one pi, from recording to recording", () => {
 		await press(pi);
 		await pi.shows("no key");
 		await pi.enter("/agy set voiceTranscriber command");
-		await pi.shows("voiceTranscriber: auto -> command");
+		await pi.shows("voiceTranscriber: gemini -> command");
 		await run(pi, "/agy voice retry", "Try again the recording");
 		await pi.shows(/RIFF, \d+ bytes/);
 		expect(server.requests).toHaveLength(1);
 		await nothingIsLeft();
 		await emptyEditor(pi);
-		await pi.enter("/agy reset voiceTranscriber");
-		await pi.shows("voiceTranscriber: command -> auto");
+		await pi.enter("/agy set voiceTranscriber gemini");
+		await pi.shows("voiceTranscriber: command -> gemini");
 	});
 
 	it("a program that is missing is told before anybody speaks", async () => {
 		await pi.enter("/agy set voiceTranscriber command");
-		await pi.shows("voiceTranscriber: auto -> command");
+		await pi.shows("voiceTranscriber: gemini -> command");
 		await pi.enter("/agy set voiceCommand no-such-whisper {file}");
 		await pi.shows("voiceCommand: ");
 		await press(pi);
 		await pi.shows("voiceCommand starts no-such-whisper");
 		expect(recorders()).toEqual([]);
-		await pi.enter("/agy reset voiceTranscriber");
-		await pi.shows("voiceTranscriber: command -> auto");
+		await pi.enter("/agy set voiceTranscriber gemini");
+		await pi.shows("voiceTranscriber: command -> gemini");
+	});
+
+	it("a dialog keeps its Esc, F12 ends a recording behind it, and the words wait until it has closed", async () => {
+		server.answers = [spoken("words behind a dialog")];
+		await record(pi);
+		await pi.enter("/agy");
+		await pi.shows("Antigravity settings");
+		await press(pi);
+		await until("the recording is on its way", () => server.requests.length === 1);
+		await nothingIsLeft();
+		await pi.hides("transcribing");
+		pi.type(KEY.escape);
+		await pi.shows("words behind a dialog");
+		await emptyEditor(pi);
+		await record(pi);
+		await pi.enter("/agy");
+		await pi.shows("Antigravity settings");
+		pi.type(KEY.escape);
+		await pi.hides("Antigravity settings");
+		expect(recorders()).toHaveLength(1);
+		pi.type(KEY.escape);
+		await pi.shows("cancelled. Nothing was sent.");
 	});
 
 	it("says that a recording is dropped with its session, and records in the next", async () => {

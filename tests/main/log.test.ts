@@ -2,6 +2,7 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { Log } from "../../src/main/log.ts";
+import { cpuMsOf } from "../support/cpu-time.ts";
 import { Folder } from "../support/folder.ts";
 
 const folder = new Folder();
@@ -80,9 +81,7 @@ describe("an event", () => {
 
 	test("of a very long text costs no long time", async () => {
 		const log = new Log(folder.at("logs"), false);
-		const startMs = performance.now();
-		log.write("error", '"token'.repeat(5_000_000));
-		expect(performance.now() - startMs).toBeLessThan(1_000);
+		expect(cpuMsOf(() => log.write("error", '"token'.repeat(5_000_000)))).toBeLessThan(1_000);
 		await log.settled();
 		expect(lines()[0]?.text).toHaveLength(2_000);
 	});

@@ -11,6 +11,8 @@ test.each([
 	["a lone escape and a bell", "a\u001bb\u0007c", "abc"],
 	["8-bit sequences", "a\u009d0;title\u009cb", "a0;titleb"],
 	["an application's command", "\u001b_Gx\u001b\\y", "_Gx\\y"],
+	["text that is turned around", "a \u202egnp.exe\u2069 b", "a gnp.exe b"],
+	["letters that are joined", "\u{1f469}\u200d\u{1f4bb}", "\u{1f469}\u200d\u{1f4bb}"],
 	["Windows line ends", "one\r\ntwo", "one\ntwo"],
 ])("%s", (_what, text, plain) => {
 	expect(toPlainText(text)).toBe(plain);

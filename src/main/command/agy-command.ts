@@ -10,6 +10,7 @@ import { writeSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { ExtensionAPI, ExtensionCommandContext } from "@earendil-works/pi-coding-agent";
 import { AgyError, toError } from "../../shared/errors.ts";
+import { redact } from "../../shared/redact.ts";
 import type { LogWriter } from "../log.ts";
 import { AnswerView, type ShownAnswer } from "./answer-view.ts";
 import { nearest } from "./nearest.ts";
@@ -124,7 +125,7 @@ async function show(
 		return;
 	}
 	if (context.mode === "tui" && !asJson && !text.includes("\n")) context.ui.notify(text, level);
-	else pi.appendEntry<ShownAnswer>(ANSWER_ENTRY, { command, text, level });
+	else pi.appendEntry<ShownAnswer>(ANSWER_ENTRY, { command: redact(command), text: redact(text), level }); // pi keeps it in its file.
 }
 
 /** Programs are told by `error` in the answer's data, which warnings have that are no success either. */

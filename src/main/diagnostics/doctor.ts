@@ -27,6 +27,7 @@ import { type Problem, problemsOf } from "./health.ts";
 import type { LifecycleEntry } from "./lifecycle.ts";
 import type { Quota, QuotaReader } from "./quota.ts";
 import { type MaskedSetting, maskedSettings } from "./setting-rows.ts";
+import { voiceProblemsOf } from "./voice-check.ts";
 
 export type DoctorParts = {
 	readonly settings: Settings;
@@ -111,24 +112,26 @@ export async function examine(parts: DoctorParts, sessionId: string): Promise<Do
 	const { engine } = parts;
 	const { config } = parts.settings;
 	const hub = parts.hub();
-	const [found, lanes, conversations, quota, hasGoogleKey, ffmpeg, piAgy, dataDirProblem, models] = await Promise.all([
-		hub.binaries.find(config, engine.requires).then(
-			(binary) => ({ binary, problem: null }),
-			(error: unknown) => ({ binary: null, problem: redact(toError(error).message) }),
-		),
-		hub.lanes.report(),
-		parts.bindings.all(),
-		parts.quota.kept(config),
-		parts.hasGoogleKey().catch(() => false), // Only whether there is one is wanted.
-		config.voice.ffmpeg ?? findProgram("ffmpeg", config.searchPath),
-		ownVersion(),
-		problemOfFolder(config.dataDir),
-		parts.models(),
-	]);
+	const [found, lanes, conversations, quota, hasGoogleKey, ffmpeg, piAgy, dataDirProblem, models, voiceProblems] =
+		await Promise.all([
+			hub.binaries.find(config, engine.requires).then(
+				(binary) => ({ binary, problem: null }),
+				(error: unknown) => ({ binary: null, problem: redact(toError(error).message) }),
+			),
+			hub.lanes.report(),
+			parts.bindings.all(),
+			parts.quota.kept(config),
+			parts.hasGoogleKey().catch(() => false), // Only whether there is one is wanted.
+			config.voice.ffmpeg ?? findProgram("ffmpeg", config.searchPath),
+			ownVersion(),
+			problemOfFolder(config.dataDir),
+			parts.models(),
+			voiceProblemsOf(config),
+		]);
 	const atMs = Date.now();
 	const events = hub.log.lifecycle;
 	const problems = problemsOf({
-		...{ config, quota, lanes, events, nowMs: atMs, dataDirProblem },
+		...{ config, quota, lanes, events, nowMs: atMs, dataDirProblem, voiceProblems },
 		agyProblem: found.problem,
 		agyWarning: found.binary?.warning ?? null,
 		kinds: hub.lanes.history,

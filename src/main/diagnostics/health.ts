@@ -19,6 +19,7 @@ export type Findings = {
 	readonly agyProblem: string | null;
 	readonly agyWarning: string | null;
 	readonly dataDirProblem: string | null;
+	readonly voiceProblems: readonly string[];
 	readonly lanes: readonly LaneReport[];
 	readonly kinds: Readonly<Record<string, LaneHistory>>;
 	readonly quota: Quota | null;
@@ -37,6 +38,7 @@ export function problemsOf(findings: Findings): readonly Problem[] {
 		...laneProblems(findings),
 		...texts(agyWarning),
 		...others.map((what) => ({ what, remedy: "Correct the setting." })),
+		...findings.voiceProblems.flatMap(texts),
 		...quotaProblems(findings),
 		...turnProblems(findings),
 	];

@@ -41,6 +41,8 @@ export type Loaded = {
 	readonly refusal: string | null;
 };
 
+/** How a project's file is called in messages. */
+export const PROJECT_LABEL = ".pi/pi-agy.json";
 const DEFAULT: Source = { layer: "default", name: "default" };
 
 /** `files`: the project's before the user's. */
@@ -81,6 +83,10 @@ export function load(env: Env, files: readonly SettingsFile[]): Loaded {
 		return [key, row.fallback];
 	});
 	for (const layer of layers) noteStrangers(layer, problems, refusals);
+	for (const name of Object.keys(env)) {
+		const meant = misspeltLimit(name);
+		if (meant !== null) note(`${name} is no variable of pi-agy. Did you mean ${meant}?`, true);
+	}
 	return {
 		values: Object.fromEntries(values) as Values,
 		...{ sources, deciders, problems, refusal: refusals[0] ?? null },
@@ -103,6 +109,19 @@ function placesOf(key: Key, env: Env, layers: readonly MigratedFile[]) {
 			source: { layer, name: `${label}: ${key}` } satisfies Source,
 		})),
 	];
+}
+
+/**
+ * The variable of a limit that `name` differs from in underscores, capitals or a plural alone. Anything farther may be one
+ * of agy's own (AGY_MODEL is not AGY_MODE).
+ */
+function misspeltLimit(name: string): string | null {
+	if (!/^agy_/i.test(name)) return null;
+	const bare = (variable: string) => variable.toLowerCase().replaceAll("_", "").replace(/s$/, "");
+	const variables = KEYS.flatMap((key) => rowOf(key).variable ?? []);
+	if (variables.includes(name)) return null;
+	const limits = KEYS.filter((key) => rowOf(key).isLimit).flatMap((key) => rowOf(key).variable ?? []);
+	return limits.find((variable) => bare(variable) === bare(name)) ?? null;
 }
 
 /** A key that is nearly a limit's may have been meant as one. */

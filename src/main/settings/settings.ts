@@ -6,13 +6,13 @@
  * A setting that is needed before a session begins keeps the value it began with; what it will be is `pending`.
  */
 
-import { existsSync, realpathSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { AgyError } from "../../shared/errors.ts";
 import type { JsonObject, JsonValue } from "../../shared/events.ts";
 import { nearest } from "../command/nearest.ts";
 import { type Config, environment, readUserFile, toConfig } from "../config.ts";
 import { JsonStore } from "../json-store.ts";
-import { type Env, type Loaded, load, type SettingsFile, type Source, sourceOf } from "./load.ts";
+import { type Env, type Loaded, load, PROJECT_LABEL, type SettingsFile, type Source, sourceOf } from "./load.ts";
 import { migrate } from "./migrate.ts";
 import { projectFileOf, type projectFileState } from "./project-file.ts";
 import { KEYS, type Key, rowOf, type Values } from "./table.ts";
@@ -48,8 +48,6 @@ export type Change = {
 	readonly pending: string | null;
 };
 
-const PROJECT_LABEL = ".pi/pi-agy.json";
-
 export class Settings {
 	/** One object for the life of the session. */
 	readonly config: Config;
@@ -61,6 +59,8 @@ export class Settings {
 	/** What the settings that need a reload were when the session began. */
 	readonly #atStart: Values;
 	#user: SettingsFile;
+	/** Of the file that `#user` was read from. */
+	#userMark: string;
 	#project: SettingsFile | null = null;
 	/** Why the project's file is not used; "" when it is, or there is none. */
 	#note = "";
@@ -69,6 +69,7 @@ export class Settings {
 	constructor(env: Env = environment()) {
 		this.#env = env;
 		this.#user = readUserFile(env);
+		this.#userMark = markOf(this.#user.path);
 		this.isFirstRun = !existsSync(this.#user.path);
 		this.#store = new JsonStore(targetOf(this.#user.path), "refuse");
 		this.#loaded = load(env, [this.#user]);
@@ -88,11 +89,26 @@ export class Settings {
 		if (state === "absent") return;
 		const store = new JsonStore(projectFileOf(cwd));
 		if (state === "untrusted") {
-			this.#note = `${PROJECT_LABEL} is not used: nobody has said that this project is to be trusted. /trust does.`;
-			this.#apply();
-			return;
+			this.#note = `${PROJECT_LABEL} is not used, but for readonly: nobody has said that this project is to be trusted. /trust does.`;
 		}
-		this.#project = { layer: "project", label: PROJECT_LABEL, path: store.path, ...store.inspectSync() };
+		const { object, problem } = store.inspectSync();
+		const file = { layer: "project", label: PROJECT_LABEL, path: store.path } as const;
+		// What only forbids needs no trust.
+		const isForbidding = object.readonly === true;
+		if (state === "trusted") this.#project = { ...file, object, problem };
+		else if (isForbidding) this.#project = { ...file, object: { readonly: true }, problem: "" };
+		this.#apply();
+	}
+
+	/**
+	 * Takes in what others have written into the user's file since: another pi, or a hand. For the start of a turn: looks
+	 * synchronously, and reads only what has changed.
+	 */
+	reread(): void {
+		const mark = markOf(this.#user.path);
+		if (mark === this.#userMark) return;
+		this.#userMark = mark;
+		this.#user = readUserFile(this.#env);
 		this.#apply();
 	}
 
@@ -146,6 +162,7 @@ export class Settings {
 	}
 
 	async #save(key: Key, value: unknown): Promise<Change> {
+		this.reread();
 		const from = this.row(key).text;
 		let written: JsonObject = {};
 		await this.#store.update((current) => {
@@ -196,6 +213,16 @@ export class Settings {
 function fallbackOf(key: Key): string {
 	const { fallback, fallbackText } = rowOf(key);
 	return fallbackText ?? show(fallback);
+}
+
+/** Tells one state of a file from another. */
+function markOf(path: string): string {
+	try {
+		const { ino, mtimeNs, size } = statSync(path, { bigint: true });
+		return `${ino} ${mtimeNs} ${size}`;
+	} catch (error) {
+		return String((error as NodeJS.ErrnoException).code); // Not there, or not to be read: whoever reads it says so.
+	}
 }
 
 /** A file that lives elsewhere, with a link in its place, is replaced where it lives. */

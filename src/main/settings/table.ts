@@ -129,7 +129,7 @@ export const TABLE = {
 		"AGY_VOICE_TRANSCRIBER",
 		oneOf(["auto", "gemini", "command", "agy"]),
 		"auto",
-		"Who writes what was said; auto is gemini with a key, else the command, else agy.",
+		"Who writes what was said; auto is the command if one is set, else gemini with a key, else agy.",
 		AT_ONCE,
 	),
 	voiceLanguage: open("AGY_VOICE_LANGUAGE", text, "found out", "What is spoken, for example it.", AT_ONCE),

@@ -29,6 +29,8 @@ const MAX_MINUTES = 1_440;
 const MAX_TURN_COUNT = 100;
 /** What agy takes for the name of an agent is a file's name. */
 const AGENT_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
+/** What is sent there stays on this machine. */
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 /** Modifiers and one key. pi's list of keys is longer than ours has to be: one it does not know does nothing. */
 const KEY = /^((?:(?:ctrl|shift|alt|super)\+)*)([a-z0-9]|f(?:[1-9]|1[0-2])|space|insert|pageUp|pageDown|home|end)$/;
 /** In a terminal these with Ctrl are Enter, Tab and Backspace (with Alt, those with Alt): nobody could type any more. */
@@ -117,9 +119,13 @@ export const key: Kind<string> = {
 };
 
 export const url: Kind<string> = {
-	allowed: "an http or https address",
+	allowed: "an https address, or http on this machine; without a name and a password in it",
 	choices: [],
-	parse: (raw) => (typeof raw === "string" && /^https?:\/\//.test(raw) && URL.canParse(raw) ? raw : undefined),
+	parse: (raw) => {
+		const { protocol, hostname, username, password } = (typeof raw === "string" ? URL.parse(raw) : null) ?? {};
+		const isPrivate = protocol === "https:" || (protocol === "http:" && LOOPBACK.test(hostname ?? ""));
+		return isPrivate && !username && !password ? String(raw) : undefined;
+	},
 };
 
 export function oneOf<const T extends string>(values: readonly T[]): Kind<T> {

@@ -117,7 +117,11 @@ export class Microphone {
 	async read(file: string, options: ListenOptions): Promise<Listening> {
 		const path = resolve(file);
 		const found = await stat(path).catch(() => null); // Missing, or a folder on the way is closed: it cannot be read.
-		if (!found?.isFile()) throw new AgyError("recording-failed", `There is no sound file ${toPlainText(path)}.`);
+		if (!found?.isFile()) {
+			const problem =
+				found === null ? `There is no sound file ${toPlainText(path)}.` : `${toPlainText(path)} is no file.`;
+			throw new AgyError("recording-failed", problem);
+		}
 		await checkSoundFile(path);
 		const ffmpeg = await findFfmpeg(options);
 		const source: Recorder = { name: path, input: soundFileInput(path), program: [], output: null };

@@ -4,7 +4,7 @@
  */
 
 import type { ExtensionAPI, ExtensionContext } from "@earendil-works/pi-coding-agent";
-import { matchesKey } from "@earendil-works/pi-tui";
+import { type KeyId, matchesKey } from "@earendil-works/pi-tui";
 import { AgyError, toError } from "../../shared/errors.ts";
 import type { LogLevel } from "../../shared/lane-control.ts";
 import { requireRunnable } from "../config.ts";
@@ -17,6 +17,7 @@ import { geminiTranscriber, missingKey } from "./gemini.ts";
 import { interpretationPrompt, toRequest } from "./interpretation.ts";
 import { KeyRepeat } from "./key-repeat.ts";
 import { askOnce, type OneShotParts } from "./one-shot.ts";
+import { OpenPrompt } from "./open-prompt.ts";
 import { requireTranscriptionProgram } from "./readiness.ts";
 import { Sending } from "./sending.ts";
 import { Speaker } from "./speaker.ts";
@@ -26,6 +27,8 @@ import { transcriberNameOf } from "./transcriber-choice.ts";
 import { Voice, type VoiceResult, type VoiceScreen } from "./voice.ts";
 import { renderSpeech } from "./voice-footer.ts";
 
+/** A status that is never there: pi draws the editor anew with the next thing that changes, and this is one. */
+const REDRAW = "pi-agy-redraw";
 /** As pi names Google's API. */
 const GOOGLE_PROVIDER = "google";
 /** For a clock that shows seconds; each one has pi draw its screen. */
@@ -48,6 +51,8 @@ export class SessionVoice {
 	#isSummarizing = false;
 	/** Takes the footer and the key of what is being spoken away. */
 	#hideSpeech: (() => void) | null = null;
+	readonly #prompt = new OpenPrompt();
+	#forgetPromptKey: (() => void) | null = null;
 	#speaker: Speaker | null = null;
 	/** The settings that it was made with. */
 	#speaks = "";
@@ -148,9 +153,13 @@ export class SessionVoice {
 			status: (text) => ui.setStatus("pi-agy-voice", text),
 			notify: (text, level) => ui.notify(text, level),
 			editorText: () => ui.getEditorText(),
-			setEditorText: (text) => ui.setEditorText(text),
+			setEditorText: (text) => {
+				ui.setEditorText(text);
+				ui.setStatus(REDRAW, undefined);
+			},
+			editable: () => this.#prompt.gone(),
 			send: (text) => this.#sending.send(text, this.#ended.signal),
-			onEscape: (handler) => onEscape(ui, handler),
+			onEscape: (handler) => this.#onEscape(ui, handler),
 		};
 	}
 
@@ -158,6 +167,8 @@ export class SessionVoice {
 	#watchPi(): Sending {
 		const pi = this.#pi;
 		const context = () => this.#options.context();
+		pi.on("ui_prompt_start", () => this.#promptOpened());
+		pi.on("ui_prompt_end", () => this.#promptClosed());
 		const summarizing = (isSummarizing: boolean) => {
 			this.#isSummarizing = isSummarizing;
 		};
@@ -190,7 +201,7 @@ export class SessionVoice {
 		const sinceMs = performance.now();
 		const draw = () => ui.setStatus("pi-agy-speech", renderSpeech(performance.now() - sinceMs));
 		const footer = setInterval(draw, SPEECH_FOOTER_INTERVAL_MS);
-		const forgetEscape = onEscape(ui, () => this.silence());
+		const forgetEscape = this.#onEscape(ui, () => this.silence());
 		draw();
 		const hide = () => {
 			if (this.#hideSpeech !== hide) return; // It has ended, or something else is being spoken.
@@ -201,6 +212,34 @@ export class SessionVoice {
 		};
 		this.#hideSpeech = hide;
 		return hide;
+	}
+
+	/** pi gives its dialogs no shortcuts: the key that ends a recording has to be caught there. */
+	#promptOpened(): void {
+		this.#prompt.opened();
+		const context = this.#options.context();
+		if (context?.mode !== "tui") return;
+		const key = this.#options.config.voice.key as KeyId; // Checked by the settings.
+		this.#forgetPromptKey ??= context.ui.onTerminalInput((data) => {
+			if (this.voice.state !== "recording" || !matchesKey(data, key)) return undefined;
+			this.pressed();
+			return { consume: true };
+		});
+	}
+
+	#promptClosed(): void {
+		this.#forgetPromptKey?.();
+		this.#forgetPromptKey = null;
+		this.#prompt.closed();
+	}
+
+	/** Esc, unless a dialog of an extension is open, which it closes. */
+	#onEscape(ui: ExtensionContext["ui"], handler: () => void): () => void {
+		return ui.onTerminalInput((data) => {
+			if (this.#prompt.isOpen || !matchesKey(data, "escape")) return undefined;
+			handler();
+			return { consume: true };
+		});
 	}
 
 	/** Throws where it is known beforehand that it cannot work: nobody should speak in vain. */
@@ -253,12 +292,4 @@ export class SessionVoice {
 		}
 		return this.#speaker;
 	}
-}
-
-function onEscape(ui: ExtensionContext["ui"], handler: () => void): () => void {
-	return ui.onTerminalInput((data) => {
-		if (!matchesKey(data, "escape")) return undefined;
-		handler();
-		return { consume: true };
-	});
 }

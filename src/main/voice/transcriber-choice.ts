@@ -3,12 +3,15 @@
 import type { VoiceConfig } from "../config.ts";
 import type { Transcriber } from "./transcriber.ts";
 
-/** Of "auto" the first that can work: Gemini with a key, the command, agy. */
+/**
+ * Of "auto" the first that can work: the command, which somebody has set up for this and which keeps what is said here; Gemini
+ * with a key; agy.
+ */
 export function transcriberNameOf(
 	{ transcriber, command }: Pick<VoiceConfig, "transcriber" | "command">,
 	hasKey: boolean,
 ): Transcriber["name"] {
 	if (transcriber !== "auto") return transcriber;
-	if (hasKey) return "gemini";
-	return command.length > 0 ? "command" : "agy";
+	if (command.length > 0) return "command";
+	return hasKey ? "gemini" : "agy";
 }

@@ -28,6 +28,8 @@ export type VoiceScreen = {
 	notify(text: string, level: "info" | "warning" | "error"): void;
 	editorText(): string;
 	setEditorText(text: string): void;
+	/** Resolves when what is written into the editor stays there. */
+	editable(): Promise<void>;
 	/**
 	 * Sends it as the user's words: now, or behind what the agent is at. Resolves with null when pi has them, else with why
 	 * not, as a sentence; rejects when the session ends before that is known.
@@ -89,6 +91,8 @@ export class Voice {
 	#state: VoiceState = "idle";
 	#run: Run | null = null;
 	#kept: Kept | null = null;
+	/** The run is that of a sound file. */
+	#isFile = false;
 	#sinceMs = 0;
 	#step = "";
 	#reached: Reached = null;
@@ -161,12 +165,12 @@ export class Voice {
 	/** Puts a result where the settings want it; resolves when it is there. Words that pi does not take go into the editor. */
 	async deliver({ text }: VoiceResult, screen: VoiceScreen): Promise<void> {
 		if (!this.#parts.voice.send) {
-			addToEditor(text, screen);
+			await addToEditor(text, screen);
 			return;
 		}
 		const refusal = await screen.send(text);
 		if (refusal === null) return;
-		addToEditor(text, screen);
+		await addToEditor(text, screen);
 		screen.notify(`Voice: ${refusal} What you said is in the editor: press Enter to send it.`, "warning");
 	}
 
@@ -228,6 +232,7 @@ export class Voice {
 		const forgetEscape = screen?.onEscape(() => this.cancel());
 		this.#levels = [];
 		this.#reached = null;
+		this.#isFile = false;
 		this.#enter(state, step);
 		this.#draw(screen);
 		const footer = setInterval(() => this.#draw(screen), FOOTER_INTERVAL_MS);
@@ -298,6 +303,7 @@ export class Voice {
 	}
 
 	async #toTextOfFile(file: string, typed: string, signal: AbortSignal): Promise<VoiceResult> {
+		this.#isFile = true;
 		const transcriber = await untilAborted(this.#parts.transcriber(), signal);
 		const listening = await this.#read(file, containerFor(transcriber, this.#parts.voice), signal);
 		try {
@@ -305,7 +311,7 @@ export class Voice {
 			const result = await this.#toText(judgeRecording(end, "file"), { listening, transcriber, typed, signal });
 			const isCut = (end.result?.capturedMs ?? 0) >= MAX_FILE_SECONDS * 1_000 - RESAMPLER_MS;
 			return isCut
-				? { ...result, note: `only the first ${MAX_FILE_SECONDS / 60} minutes. ${result.note}`.trim() }
+				? { ...result, note: `only the first ${MAX_FILE_SECONDS / 60} minutes were read. ${result.note}`.trim() }
 				: result;
 		} finally {
 			await listening.discard();
@@ -355,7 +361,7 @@ export class Voice {
 		},
 	): Promise<VoiceResult> {
 		const { listening, transcriber, typed, signal } = run;
-		this.#enter("processing", "transcribing");
+		this.#enter("processing", `transcribing (${transcriber.name})`);
 		this.#reached = transcriber.name;
 		const transcript = await transcriber.transcribe({ mimeType, durationMs, base64, path: listening.path }, signal);
 		const { interpret, voice } = this.#parts;
@@ -384,7 +390,7 @@ export class Voice {
 		}
 		const { message } = toError(error);
 		this.#parts.log("warn", `voice: ${message}`);
-		const hint = this.#kept === null ? "" : ` ${RETRY_HINT}`;
+		const hint = this.#isOfKept ? ` ${RETRY_HINT}` : "";
 		screen.notify(`Voice: ${message}${hint}`, "error");
 	}
 
@@ -406,7 +412,12 @@ export class Voice {
 			interpreter: "What you said had already gone to agy to be interpreted; what it answers is not used.",
 		};
 		const said = this.#reached === null ? "Nothing was sent." : what[this.#reached];
-		return `cancelled. ${said}${this.#kept === null ? "" : ` ${RETRY_HINT}`}`;
+		return `cancelled. ${said}${this.#isOfKept ? ` ${RETRY_HINT}` : ""}`;
+	}
+
+	/** Whether the recording that is kept is the run's own: of a file that failed it would be misunderstood. */
+	get #isOfKept(): boolean {
+		return this.#kept !== null && !this.#isFile;
 	}
 
 	#enter(state: VoiceState, step: string): void {
@@ -429,7 +440,8 @@ export class Voice {
 }
 
 /** At its end: what was typed stays in front. */
-function addToEditor(text: string, screen: VoiceScreen): void {
+async function addToEditor(text: string, screen: VoiceScreen): Promise<void> {
+	await screen.editable();
 	const typed = screen.editorText();
 	const gap = typed === "" || /\s$/.test(typed) ? "" : " ";
 	screen.setEditorText(typed + gap + text);

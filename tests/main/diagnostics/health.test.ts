@@ -8,6 +8,7 @@ const FINE: Findings = {
 	agyProblem: null,
 	agyWarning: null,
 	dataDirProblem: null,
+	voiceProblems: [],
 	lanes: [],
 	kinds: { decode: { started: 1, crashes: 0, down: null } },
 	quota: null,
@@ -30,6 +31,11 @@ describe("what is wrong", () => {
 			"the data folder",
 			{ dataDirProblem: "/d cannot be written (EACCES)." },
 			"/d cannot be written (EACCES). Make the folder writable.",
+		],
+		[
+			"voice",
+			{ voiceProblems: ["voiceFfmpeg is /x, which does not exist."] },
+			"voiceFfmpeg is /x, which does not exist.",
 		],
 		[
 			"a lane that is silent",

@@ -27,7 +27,7 @@ describe("the settings", () => {
 				{
 					AGY_EXTRA_ARGS: "--token hunter2hunter2",
 					AGY_VOICE_COMMAND: "whisper --key hunter2hunter2 {file}",
-					AGY_VOICE_GEMINI_URL: "https://me:hunter2hunter2@host.example/hunter2hunter2?key=hunter2hunter2",
+					AGY_VOICE_GEMINI_URL: "https://host.example/hunter2hunter2?key=hunter2hunter2",
 					GEMINI_API_KEY: "hunter2hunter2",
 					MY_SECRET: "hunter2hunter2",
 				},

@@ -12,6 +12,28 @@ const project = (object: object, problem = ""): SettingsFile => ({
 	object: object as SettingsFile["object"],
 });
 
+describe("a variable of nearly a limit's name", () => {
+	test.each([
+		["AGY_READ_ONLY", "AGY_READONLY"],
+		["AGY_BRIDGE_TOOL", "AGY_BRIDGE_TOOLS"],
+		["AGY_SKIPPERMISSIONS", "AGY_SKIP_PERMISSIONS"],
+		["agy_mode", "AGY_MODE"],
+	])("%s lets no turn run", (name, meant) => {
+		const { problems, refusal } = load({ [name]: "x" }, []);
+		expect(refusal).toBe(
+			`${name} is no variable of pi-agy. Did you mean ${meant}? No turn is run until it is corrected.`,
+		);
+		expect(problems).toStrictEqual([refusal]);
+	});
+
+	test.each(["AGY_MODEL", "AGY_SIM_HOME", "AGY_ACP_BIN", "AGY_DEBUGS", "READ_ONLY", "AGY_READONLY"])(
+		"%s is none",
+		(name) => {
+			expect(load({ [name]: "on" }, []).refusal).toBeNull();
+		},
+	);
+});
+
 describe("the layers", () => {
 	test.each<[string, Record<string, string>, object | null, object | null, string, Layer]>([
 		["nothing", {}, null, null, "default", "default"],
@@ -125,6 +147,9 @@ test.each<[keyof ReturnType<typeof load>["values"], string, unknown]>([
 	["voiceKey", "ctrl+q", "ctrl+q"],
 	["voiceKey", "enter", "f12"],
 	["voiceGeminiUrl", "ftp://x", null],
+	["voiceGeminiUrl", "http://gemini.example", null],
+	["voiceGeminiUrl", "http://127.0.0.1.example", null],
+	["voiceGeminiUrl", "https://name:password@gemini.example", null],
 ])("%s from %s is %j", (key, raw, expected) => {
 	expect(load({ [rowOf(key).variable ?? ""]: raw }, []).values[key]).toStrictEqual(expected);
 });

@@ -1,6 +1,16 @@
-import { existsSync, mkdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+	existsSync,
+	mkdirSync,
+	readFileSync,
+	readlinkSync,
+	rmSync,
+	statSync,
+	symlinkSync,
+	writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { requireRunnable } from "../../../src/main/config.ts";
 import { SETTINGS_VERSION } from "../../../src/main/settings/migrate.ts";
 import { Settings } from "../../../src/main/settings/settings.ts";
 import { Folder } from "../../support/folder.ts";
@@ -155,8 +165,43 @@ describe("where another layer wins", () => {
 		settings.useProject(cwd(), "untrusted");
 		expect(settings.config).toMatchObject({ mode: "default", bin: null });
 		expect(settings.config.problems).toStrictEqual([
-			expect.stringMatching(/pi-agy\.json is not used: nobody has said/),
+			expect.stringMatching(/pi-agy\.json is not used, but for readonly: nobody has said/),
 		]);
+	});
+});
+
+test("what a project forbids holds without trust, and nothing else of it", () => {
+	write(folder.at("project", ".pi", "pi-agy.json"), { readonly: true, mode: "plan", bin: "./evil" });
+	const settings = open();
+	settings.useProject(cwd(), "untrusted");
+	expect(settings.config).toMatchObject({ isReadOnly: true, mode: "default", bin: null });
+	expect(() => requireRunnable(settings.config)).toThrow(
+		"readonly is on (.pi/pi-agy.json: readonly), and agy may change files in each of its modes. To go on: take readonly out of .pi/pi-agy.json.",
+	);
+});
+
+describe("a file that somebody else has changed", () => {
+	test("holds when it is read again, and is what a change starts from", async () => {
+		const [here, there] = [open(), open()];
+		await there.set("readonly", "on");
+		expect(here.config.isReadOnly).toBe(false);
+		here.reread();
+		expect(here.config.isReadOnly).toBe(true);
+		await there.set("mode", "plan");
+		expect(await here.set("mode", "plan")).toMatchObject({ from: "plan", to: "plan" });
+	});
+
+	test("is not read again as long as it is the same", async () => {
+		const settings = open();
+		await settings.set("readonly", "on");
+		const heard: string[][] = [];
+		settings.reread();
+		settings.onChange((changed) => heard.push([...changed]));
+		settings.reread();
+		expect(heard).toStrictEqual([]);
+		rmSync(settings.path);
+		settings.reread();
+		expect(heard).toStrictEqual([["readonly"]]);
 	});
 });
 
