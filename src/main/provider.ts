@@ -25,6 +25,8 @@ import type { Turn } from "./turn.ts";
 import type { Segment } from "./turn-contract.ts";
 import type { TurnStarter } from "./turn-starter.ts";
 
+const STOPPED = "The turn was stopped.";
+
 /** One request of pi. */
 export type Ask = {
 	readonly model: Model<string>;
@@ -53,7 +55,8 @@ export class Provider {
 	/** Stops what is being answered. No signal that lives as long as the session may be listened to: it keeps every request. */
 	readonly #open = new Set<AbortController>();
 	#isClosed = false;
-	#stopText = "The turn was stopped.";
+	/** Why requests are refused from now on, where it is more than the end of the session. */
+	#refusal: string | null = null;
 
 	constructor({ starter, log }: ProviderOptions) {
 		this.#starter = starter;
@@ -77,7 +80,7 @@ export class Provider {
 		const sessionId = isSideRequest(options) ? null : (options.sessionId ?? null);
 		const { messages } = context;
 		const ask: Ask = { model, options, messages, instructions: instructionsOf(context), stream, signal, sessionId };
-		signal.addEventListener("abort", () => stream.fail("aborted", "The turn was stopped."), { once: true });
+		signal.addEventListener("abort", () => stream.fail("aborted", STOPPED), { once: true });
 		this.#begin(ask, () => this.#answer(ask));
 		return stream.events;
 	};
@@ -89,10 +92,10 @@ export class Provider {
 		running?.turn.abort();
 	}
 
-	/** The session is over: nothing runs, and nothing is begun any more; requests are told `why`. Resolves when that is so. */
-	async close(why = this.#stopText): Promise<void> {
+	/** The session is over: nothing runs, and nothing is begun any more; later requests are told `why`. Resolves when that is so. */
+	async close(why?: string): Promise<void> {
 		this.#isClosed = true;
-		this.#stopText = why;
+		this.#refusal = why ?? null;
 		for (const stop of this.#open) stop.abort();
 		for (const sessionId of [...this.#running.keys()]) this.dropParked(sessionId);
 		await Promise.all(this.#beginning);
@@ -159,7 +162,9 @@ export class Provider {
 
 	#fail({ stream, signal }: Ask, thrown: unknown): void {
 		if (signal.aborted) {
-			stream.fail("aborted", this.#stopText);
+			// pi shows no text of what was aborted.
+			if (this.#refusal !== null) stream.fail("error", toErrorMessage({ summary: this.#refusal, detail: "" }));
+			else stream.fail("aborted", STOPPED);
 			return;
 		}
 		const error = toError(thrown);

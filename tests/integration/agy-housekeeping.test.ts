@@ -232,7 +232,9 @@ describe("/agy uninstall", () => {
 		expect(sandbox.leftInTemp()).toEqual([]);
 		expect(sandbox.agyProcesses().map(({ pid }) => pid)).not.toContain(run?.pid);
 
-		expect(answer(await pi.prompt("again")).errorMessage).toMatch(/pi-agy was uninstalled in this session/);
+		const refused = answer(await pi.prompt("again"));
+		expect(refused.errorMessage).toMatch(/pi-agy was uninstalled in this session/);
+		expect(refused.stopReason).toBe("error"); // Of "aborted" pi shows no text.
 		expect(await pi.close()).toEqual({ code: 0, signal: null });
 		expect(readdirSync(join(sandbox.agentDir, "pi-agy"))).toEqual(["notes.txt"]);
 	});

@@ -23,6 +23,9 @@ const HELP: Completion = { value: "help", about: "All subcommands." };
 /** The kind of pi's entries that hold answers. They are shown and not sent to a model. */
 const ANSWER_ENTRY = "pi-agy-answer";
 
+/** Where `/agy help` tells what a command does: behind most of them, below the longest, on 80 columns. */
+const HELP_COLUMN = 34;
+
 const STDOUT = 1;
 const STDERR = 2;
 /** How soon a reader that is slower than its pipe is looked at again. */
@@ -79,9 +82,11 @@ async function answerTo(
 
 function listing(subcommands: readonly Subcommand[]): Answer {
 	const rows = subcommands.map(({ name, usage, about }) => ({ call: `/agy ${name} ${usage}`.trim(), about }));
-	const width = Math.max(...rows.map(({ call }) => call.length));
+	const lines = rows.map(({ call, about }) =>
+		call.length > HELP_COLUMN - 2 ? `${call}\n${" ".repeat(HELP_COLUMN)}${about}` : call.padEnd(HELP_COLUMN) + about,
+	);
 	return {
-		text: rows.map(({ call, about }) => `${call.padEnd(width)}  ${about}`).join("\n"),
+		text: lines.join("\n"),
 		data: { commands: rows },
 	};
 }

@@ -51,7 +51,7 @@ async function cleanUp(state: PatchState | null, request: Request): Promise<Answ
 	if (files.some(({ backup }) => backup === null))
 		return {
 			text: `${found}\nNothing was changed, because not every file has a backup that is pi's. Install pi ${version} again: that replaces them all.`,
-			data: { ...data, restored: false },
+			data: { ...data, restored: false, error: "no backup of every file" },
 			level: "warning",
 		};
 	const answer = await consent(request, "Restore pi's own files?", found);

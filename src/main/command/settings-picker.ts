@@ -17,8 +17,9 @@ export async function openPicker(
 ): Promise<void> {
 	const { ui } = context;
 	await ui.custom<undefined>((tui, theme, _keys, done) => {
+		const items = settings.rows().map((row) => toItem(row, theme));
 		const list = new SettingsList(
-			settings.rows().map((row) => toItem(row, theme)),
+			items,
 			MAX_VISIBLE,
 			toListTheme(theme),
 			(id, typed) => {
@@ -29,8 +30,10 @@ export async function openPicker(
 					})
 					.catch((error: unknown) => ui.notify(toError(error).message, "error"))
 					.finally(() => {
-						const { text, pending } = settings.row(id);
-						list.updateValue(id, pending ?? text);
+						const now = toItem(settings.row(id), theme);
+						const item = items.find((candidate) => candidate.id === id);
+						if (item) Object.assign(item, now); // Where it comes from may have changed with it.
+						list.updateValue(id, now.currentValue);
 						tui.requestRender();
 					});
 			},

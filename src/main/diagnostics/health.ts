@@ -33,14 +33,15 @@ export function problemsOf(findings: Findings): readonly Problem[] {
 	const others = config.problems.filter((text) => text !== config.refusal);
 	return [
 		...texts(agyProblem),
-		...refusals.map((what) => ({ what, remedy: "Correct the setting." })),
+		...refusals.flatMap(texts),
 		...(dataDirProblem === null ? [] : [{ what: dataDirProblem, remedy: "Make the folder writable." }]),
 		...laneProblems(findings),
 		...texts(agyWarning),
-		...others.map((what) => ({ what, remedy: "Correct the setting." })),
-		...findings.voiceProblems.flatMap(texts),
 		...quotaProblems(findings),
 		...turnProblems(findings),
+		...findings.voiceProblems.flatMap(texts),
+		// They keep nothing from running.
+		...others.flatMap(texts),
 	];
 }
 

@@ -26,7 +26,7 @@ describe("what is wrong", () => {
 	test.each<readonly [string, Partial<Findings>, string]>([
 		["agy is missing", { agyProblem: "agy was not found. Install it." }, "agy was not found. Install it."],
 		["agy is old", { agyWarning: "agy 1.1.16 has known defects." }, "agy 1.1.16 has known defects."],
-		["a setting", { config: { problems: ["AGY_X is y."], refusal: null } }, "AGY_X is y. Correct the setting."],
+		["a setting", { config: { problems: ["AGY_X is y."], refusal: null } }, "AGY_X is y."],
 		[
 			"the data folder",
 			{ dataDirProblem: "/d cannot be written (EACCES)." },
@@ -99,7 +99,7 @@ describe("what is wrong", () => {
 			lanes: [{ kind: "poll", number: 1, links: 0, stats: null }],
 		});
 		expect(problems.map(({ what }) => what.slice(0, 12))).toStrictEqual([
-			...["no agy", "AGY_MODE is ", "The poll lan", "AGY_DEBUG is", "The quota of"],
+			...["no agy", "AGY_MODE is ", "The poll lan", "The quota of", "AGY_DEBUG is"],
 		]);
 	});
 });
