@@ -18,13 +18,8 @@ const TURN_TIMEOUT_MS = 60_000;
 /** What runs, what pi reads, and what npm adds by itself. */
 const PACKED_FILE = /^package\/(src\/.+\.ts|dist\/.+\.js|docs\/.+|package\.json|README\.md|CHANGELOG\.md|LICENSE)$/;
 
-/** No such host: git is told to take this checkout instead, for pi takes only addresses of the network for git. */
-const GIT_HOST = "git.example/pi-agy";
-const CLONES_FROM_HERE = {
-	GIT_CONFIG_COUNT: "1",
-	GIT_CONFIG_KEY_0: `url.${ROOT}.insteadOf`,
-	GIT_CONFIG_VALUE_0: `https://${GIT_HOST}/pi-agy`,
-};
+/** No such host: git is told to take a repository of this machine, for pi takes only addresses of the network for git. */
+const GIT_ADDRESS = "https://git.example/pi-agy/pi-agy";
 
 const counts = { passed: 0, failed: 0 };
 
@@ -76,9 +71,14 @@ function testPackage(folder) {
  * @param {string} tarball
  */
 function checkInstalls(folder, tarball) {
+	const clonesFromHere = {
+		GIT_CONFIG_COUNT: "1",
+		GIT_CONFIG_KEY_0: `url.${repositoryOf(folder, tarball)}.insteadOf`,
+		GIT_CONFIG_VALUE_0: GIT_ADDRESS,
+	};
 	const sources = [
 		{ from: "the tarball", source: `npm:pi-agy@file:${tarball}` },
-		{ from: "git", source: `https://${GIT_HOST}/pi-agy` },
+		{ from: "git", source: GIT_ADDRESS },
 		{ from: "a path", source: ROOT },
 	];
 	for (const { from, source } of sources) {
@@ -88,7 +88,7 @@ function checkInstalls(folder, tarball) {
 		const { HOME } = process.env; // npm's own settings and store are there.
 		const installed = pi(
 			home,
-			{ ...env, ...CLONES_FROM_HERE, HOME, PI_OFFLINE: "" },
+			{ ...env, ...clonesFromHere, HOME, PI_OFFLINE: "" },
 			["install", source],
 			COMMAND_TIMEOUT_MS,
 		);
@@ -96,6 +96,22 @@ function checkInstalls(folder, tarball) {
 		const isDone = installed.status === 0 && turn.status === 0 && /hello/i.test(turn.stdout);
 		check(`pi installs it from ${from}, and a turn is answered`, !isDone && `${seenOf(installed)}${seenOf(turn)}`);
 	}
+}
+
+/**
+ * A repository with what is in the package: the checkout itself may be an archive, or another user's.
+ * @param {string} folder
+ * @param {string} tarball
+ */
+function repositoryOf(folder, tarball) {
+	const repository = join(folder, "repository");
+	mkdirSync(repository);
+	command("tar", ["-xzf", tarball, "-C", repository, "--strip-components=1"], folder);
+	const git = (/** @type {string[]} */ ...args) => command("git", args, repository);
+	git("init", "--quiet");
+	git("add", "--all");
+	git("-c", "user.name=pi-agy", "-c", "user.email=pi-agy@git.example", "commit", "--quiet", "--message=pi-agy");
+	return repository;
 }
 
 /** @param {string} source */
