@@ -1,24 +1,24 @@
 import { describe, expect, test } from "vitest";
 import { toPath } from "../../../src/main/command/path-argument.ts";
 
-const PLACE = { cwd: "/work/project", home: "/home/ada", platform: "linux" } as const;
+const PLACE = { cwd: "/home/ada/project", home: "/home/ada", platform: "linux" } as const;
 
 test.each([
-	["a name", "a.wav", "/work/project/a.wav"],
-	["a folder up", "../a.wav", "/work/a.wav"],
+	["a name", "a.wav", "/home/ada/project/a.wav"],
+	["a folder up", "../a.wav", "/home/ada/a.wav"],
 	["an absolute path", "/tmp/a.wav", "/tmp/a.wav"],
 	["nothing", "  ", ""],
 	["the home directory", "~", "/home/ada"],
 	["a file of it", "~/a.wav", "/home/ada/a.wav"],
 	["a file of it with an escaped space", String.raw`~/My\ file.wav`, "/home/ada/My file.wav"],
-	["a quoted tilde, which is a name", "'~/a.wav'", "/work/project/~/a.wav"],
-	["an escaped tilde", String.raw`\~/a.wav`, "/work/project/~/a.wav"],
-	["a tilde within", "a~/b.wav", "/work/project/a~/b.wav"],
-	["a name that begins with a tilde", "~a.wav", "/work/project/~a.wav"],
+	["a quoted tilde, which is a name", "'~/a.wav'", "/home/ada/project/~/a.wav"],
+	["an escaped tilde", String.raw`\~/a.wav`, "/home/ada/project/~/a.wav"],
+	["a tilde within", "a~/b.wav", "/home/ada/project/a~/b.wav"],
+	["a name that begins with a tilde", "~a.wav", "/home/ada/project/~a.wav"],
 	["escaped spaces", String.raw`/tmp/My\ long\ file.wav`, "/tmp/My long file.wav"],
 	["what a drop escapes", String.raw`/tmp/a\(1\)\&\'b\'\"c\"\$d\[e\]\\f.wav`, String.raw`/tmp/a(1)&'b'"c"$d[e]\f.wav`],
-	["spaces as they are", "My file.wav", "/work/project/My file.wav"],
-	["space around", "  a.wav  ", "/work/project/a.wav"],
+	["spaces as they are", "My file.wav", "/home/ada/project/My file.wav"],
+	["space around", "  a.wav  ", "/home/ada/project/a.wav"],
 	["single quotes", "'/tmp/My file.wav'", "/tmp/My file.wav"],
 	["a backslash in single quotes", String.raw`'/tmp/a\ b.wav'`, String.raw`/tmp/a\ b.wav`],
 	["a single quote as a shell quotes it", String.raw`'/tmp/it'\''s.wav'`, "/tmp/it's.wav"],
@@ -26,9 +26,9 @@ test.each([
 	["escapes in double quotes", String.raw`"/tmp/a\"b\$c\ d\\e.wav"`, String.raw`/tmp/a"b$c\ d\e.wav`],
 	["quotes within", "/tmp/'a b'/c.wav", "/tmp/a b/c.wav"],
 	["two parts in quotes", `"/tmp/a b"'/c d'.wav`, "/tmp/a b/c d.wav"],
-	["a quote without its pair", "it's.wav", "/work/project/it's.wav"],
-	["a backslash at the end", "a.wav\\", "/work/project/a.wav\\"],
-	["an empty quoted text", "''", "/work/project"],
+	["a quote without its pair", "it's.wav", "/home/ada/project/it's.wav"],
+	["a backslash at the end", "a.wav\\", "/home/ada/project/a.wav\\"],
+	["an empty quoted text", "''", "/home/ada/project"],
 ])("%s", (_what, typed, path) => {
 	expect(toPath(typed, PLACE)).toBe(path);
 });
