@@ -104,7 +104,7 @@ export class SessionParts {
 		const engine = ENGINES[config.engine];
 		const share = new HubShare(config);
 		const hub = () => share.get();
-		const catalog = () => models.catalog;
+		const delegator = { config, engine, providerId, hub, catalog: () => models.catalog };
 		this.#engine = engine;
 		this.#share = share;
 		this.#session = headlessSession(pi);
@@ -120,7 +120,8 @@ export class SessionParts {
 			log: this.#note,
 		});
 		const starter = new TurnStarter({
-			...{ config, engine, providerId, hub, catalog, steps },
+			...delegator,
+			steps,
 			bindings: this.#bindings,
 			spill: this.#spill,
 			bridge: this.bridge,
@@ -132,14 +133,11 @@ export class SessionParts {
 		});
 		this.provider = new Provider({ starter, log: this.#note });
 		this.voice = new SessionVoice(pi, {
-			...{ config, engine, providerId, hub, catalog },
+			...delegator,
 			context: () => this.#context,
 			log: this.#note,
 		});
-		this.askTool = new AskTool({
-			...{ config, engine, providerId, hub, catalog },
-			holdBridges: () => hub().suppression.hold(),
-		});
+		this.askTool = new AskTool({ ...delegator, holdBridges: () => hub().suppression.hold() });
 		this.commands = this.#makeCommands();
 	}
 

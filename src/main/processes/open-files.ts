@@ -13,8 +13,8 @@ const LSOF_MAX_BYTES = 1024 * 1024;
 const AT_ONCE = 32;
 
 /**
- * Those of `paths` (real, absolute) that another process than this one holds open. Null where that cannot be seen. A process of another user
- * counts as holding nothing.
+ * Those of `paths` (real, absolute) that another process than this one holds open. Null where that cannot be seen. A process of
+ * another user counts as holding nothing.
  */
 export async function heldOpen(
 	paths: readonly string[],

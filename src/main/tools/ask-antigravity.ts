@@ -10,10 +10,8 @@
 import type { Model } from "@earendil-works/pi-ai";
 import type { AgentToolResult, AgentToolUpdateCallback, ExtensionContext } from "@earendil-works/pi-coding-agent";
 import { AgyError } from "../../shared/errors.ts";
-import { type Config, requireRunnable } from "../config.ts";
-import type { Engine } from "../engines/engine.ts";
+import { requireRunnable } from "../config.ts";
 import type { Hub } from "../hub.ts";
-import type { Catalog } from "../models.ts";
 import { runCommand } from "../processes/run.ts";
 import { transcriptOf } from "../session-transcript.ts";
 import { checkArguments, requireFlags } from "./ask-arguments.ts";
@@ -21,19 +19,21 @@ import { ASK_TOOL_NAME, type AskArguments } from "./ask-parameters.ts";
 import { type AskDetails, type AskOutcome, isFailed, progressLine, toTexts } from "./ask-report.ts";
 import { ChangedFiles, GIT_MAX_BYTES, GIT_TIMEOUT_MS, type Git } from "./changed-files.ts";
 import { type ChosenModel, chooseModel } from "./delegate-model.ts";
-import { type DelegationEnd, delegate, type HoldBridges, type Order, unseenModel } from "./delegation.ts";
+import {
+	type DelegationEnd,
+	type DelegatorParts,
+	delegate,
+	type HoldBridges,
+	type Order,
+	unseenModel,
+} from "./delegation.ts";
 import { DelegationRecord } from "./delegation-record.ts";
 import { parseJsonAnswer } from "./json-answer.ts";
 
 /** Between two updates of the card; a step shows at once. */
 const UPDATE_MS = 1_000;
 
-export type AskToolOptions = {
-	readonly config: Config;
-	readonly engine: Engine;
-	readonly providerId: string;
-	readonly hub: () => Hub;
-	readonly catalog: () => Catalog;
+export type AskToolOptions = DelegatorParts & {
 	/** Keeps every agy from seeing the bridge, until what it resolves to is called. Default: nothing is held. */
 	readonly holdBridges?: HoldBridges;
 };

@@ -17,6 +17,7 @@ import { settlesWithin } from "../deadline.ts";
 import type { Engine, Profile } from "../engines/engine.ts";
 import type { Hub } from "../hub.ts";
 import type { Link } from "../link.ts";
+import type { Catalog } from "../models.ts";
 import { PiStream } from "../pi-stream.ts";
 import { composePrompt, type Section, toFileSection } from "../prompt.ts";
 import { Spill } from "../spill.ts";
@@ -45,6 +46,15 @@ export type Order = {
 	readonly timeoutMin: number;
 	/** The transcript of the session that asks; null when it is not to be passed on. */
 	readonly context: string | null;
+};
+
+/** What everything that has agy work outside a session's conversation takes. */
+export type DelegatorParts = {
+	readonly config: Config;
+	readonly engine: Engine;
+	readonly providerId: string;
+	readonly hub: () => Hub;
+	readonly catalog: () => Catalog;
 };
 
 export type DelegationParts = {

@@ -1,10 +1,11 @@
 /** agy itself as the transcriber: it is told where the recording lies, and answers with the words. */
 
 import { dirname } from "node:path";
-import { askOnce, type OneShotParts } from "./one-shot.ts";
+import type { DelegatorParts } from "../tools/delegation.ts";
+import { askOnce } from "./one-shot.ts";
 import type { Recorded, Transcriber } from "./transcriber.ts";
 
-export function agyTranscriber(parts: OneShotParts, language: string | null): Transcriber {
+export function agyTranscriber(parts: DelegatorParts, language: string | null): Transcriber {
 	return {
 		name: "agy",
 		transcribe: ({ path }: Recorded, signal) =>

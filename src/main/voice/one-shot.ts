@@ -4,23 +4,12 @@
  */
 
 import { AgyError } from "../../shared/errors.ts";
-import { type Config, requireRunnable } from "../config.ts";
-import type { Engine } from "../engines/engine.ts";
-import type { Hub } from "../hub.ts";
-import type { Catalog } from "../models.ts";
+import { requireRunnable } from "../config.ts";
 import { chooseModel } from "../tools/delegate-model.ts";
-import { delegate, unseenModel } from "../tools/delegation.ts";
+import { type DelegatorParts, delegate, unseenModel } from "../tools/delegation.ts";
 
 /** Minutes. What is asked here takes agy seconds; its start and a slow network take the rest. */
 const TIMEOUT_MIN = 2;
-
-export type OneShotParts = {
-	readonly config: Config;
-	readonly engine: Engine;
-	readonly providerId: string;
-	readonly hub: () => Hub;
-	readonly catalog: () => Catalog;
-};
 
 export type Question = {
 	readonly prompt: string;
@@ -30,7 +19,7 @@ export type Question = {
 };
 
 /** agy's answer, trimmed. Throws what a delegated run throws, and `agy-failed` when it ended without a whole answer. */
-export async function askOnce({ prompt, cwd, signal }: Question, parts: OneShotParts): Promise<string> {
+export async function askOnce({ prompt, cwd, signal }: Question, parts: DelegatorParts): Promise<string> {
 	const { engine, providerId, catalog } = parts;
 	const config = { ...parts.config };
 	requireRunnable(config);

@@ -9,6 +9,7 @@ import { AgyError, toError } from "../../shared/errors.ts";
 import type { LogLevel } from "../../shared/lane-control.ts";
 import { requireRunnable } from "../config.ts";
 import { transcriptOf } from "../session-transcript.ts";
+import type { DelegatorParts } from "../tools/delegation.ts";
 import { agyTranscriber } from "./agy-transcriber.ts";
 import { userText } from "./answer-text.ts";
 import { playChime } from "./chimes.ts";
@@ -16,7 +17,7 @@ import { commandTranscriber } from "./command.ts";
 import { geminiTranscriber, missingKey } from "./gemini.ts";
 import { interpretationPrompt, toRequest } from "./interpretation.ts";
 import { KeyRepeat } from "./key-repeat.ts";
-import { askOnce, type OneShotParts } from "./one-shot.ts";
+import { askOnce } from "./one-shot.ts";
 import { OpenPrompt } from "./open-prompt.ts";
 import { requireTranscriptionProgram } from "./readiness.ts";
 import { Sending } from "./sending.ts";
@@ -34,7 +35,7 @@ const GOOGLE_PROVIDER = "google";
 /** For a clock that shows seconds; each one has pi draw its screen. */
 const SPEECH_FOOTER_INTERVAL_MS = 1_000;
 
-export type SessionVoiceOptions = OneShotParts & {
+export type SessionVoiceOptions = DelegatorParts & {
 	readonly log: (level: LogLevel, text: string) => void;
 	/** pi's latest context of this session; null before it has begun. */
 	readonly context: () => ExtensionContext | null;
