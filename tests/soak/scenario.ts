@@ -1,6 +1,6 @@
 /**
  * What the simulated agy does in a soak: one scenario for all sessions, whose turns are chosen by the last line of the
- * prompt. That line, `<kind> soak/<session>/<turn>`, comes back in every answer, so that each piece of text says where it
+ * prompt. That line, `<kind> soak/<session>/<turn>`, comes back in every answer, so that each line of it says where it
  * belongs.
  */
 import type { Step } from "../agy-sim/scenario/step.ts";
@@ -12,10 +12,15 @@ export const UNMATCHED = "soak-unmatched";
 export const TOOL_NAME = "soak_echo";
 
 const DEAF = ["SIGINT", "SIGTERM", "SIGHUP"];
-const HALF: Step = { kind: "text", text: "{{lastLine}}\n{{lastLine}}\n", deltaChars: 16, finish: "none" };
+const HALF: Step = { kind: "text", text: numbered(2), deltaChars: 16, finish: "none" };
 
 function lines(count: number, deltaChars: number): readonly Step[] {
-	return [{ kind: "text", text: "{{lastLine}}\n".repeat(count), deltaChars }];
+	return [{ kind: "text", text: numbered(count), deltaChars }];
+}
+
+/** No two lines are the same, so that a piece that is lost, doubled or out of its order is seen in any part of a text. */
+function numbered(count: number): string {
+	return Array.from({ length: count }, (_, index) => `${index} {{lastLine}}\n`).join("");
 }
 
 const COMMAND: Step = {
