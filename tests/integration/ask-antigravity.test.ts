@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fauxAssistantMessage, fauxProvider, fauxToolCall } from "@earendil-works/pi-ai";
 import type { ExtensionAPI, ExtensionFactory, JsonAgentSessionEvent } from "@earendil-works/pi-coding-agent";
 import { Type } from "typebox";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadConfig } from "../../src/main/config.ts";
 import { ConversationLocks } from "../../src/main/conversation-locks.ts";
 import { streamJsonEngine } from "../../src/main/engines/stream-json.ts";
@@ -93,52 +93,75 @@ function says(text: string): { readonly turns: readonly object[] } {
 	return { turns: [{ steps: [{ kind: "text", text }] }] };
 }
 
+/** One session for the cases of a describe: to the next run it is as good as a new one. It echoes unless told otherwise. */
+function shareAsking(options: StageOptions = {}): () => Asking {
+	let asking: Asking | undefined;
+	beforeAll(async () => {
+		asking = await Asking.open({ ...options, isKept: true });
+	});
+	afterAll(() => asking?.pi.close());
+	return () => {
+		if (!asking) throw new Error("the session did not open");
+		return asking;
+	};
+}
+
 const PI_FLAGS = ["--disable-slash-commands", "--dangerously-skip-permissions"];
 
 describe("a delegated run", () => {
-	it("answers, with the conversation on its last line and what it was in the details", async () => {
-		const asking = await Asking.open();
-		const outcome = await asking.ask({ prompt: "What is it?" });
-		expect(outcome).toMatchObject({
-			isError: false,
-			texts: ["What is it?", expect.stringMatching(/^conversationId: /)],
-		});
-		expect(outcome.details).toMatchObject({
-			state: "done",
-			model: "gemini-3.8-flash",
-			slug: "gemini-3.8-flash-medium",
-			thinking: "medium",
-			mode: "default",
-			conversationId: conversationOf(outcome),
-			verdict: "complete",
-			timedOut: false,
-			aborted: false,
-			stepCount: 0,
-			commands: [],
-			filesChanged: { source: "edit-steps", files: [], isCut: false },
-		});
-		expect(outcome.details.usage?.input).toBeGreaterThan(0);
-		expect(agyOf(asking)).toEqual(expect.arrayContaining(PI_FLAGS));
-		expect(agyOf(asking)).not.toContain("--agent");
-	});
+	const shared = shareAsking();
 
-	it("is marked for whatever it starts", async () => {
-		const asking = await Asking.open();
-		await asking.ask({ prompt: "x" });
-		const [run] = asking.pi.runs();
-		const start = stage.sandbox.journal("start").find(({ pid }) => pid === run?.pid);
-		expect(start?.env).toContain("PI_AGY_DEPTH");
+	describe("of a prompt and files", () => {
+		let outcome: Outcome;
+		beforeAll(async () => {
+			writeFileSync(join(shared().pi.cwd, "a.txt"), "a");
+			outcome = await shared().ask({ prompt: "What is it?", files: ["a.txt"] });
+		});
+
+		it("answers, with the conversation on its last line and what it was in the details", () => {
+			expect(outcome).toMatchObject({
+				isError: false,
+				texts: [expect.stringMatching(/What is it\?$/), expect.stringMatching(/^conversationId: /)],
+			});
+			expect(outcome.details).toMatchObject({
+				state: "done",
+				model: "gemini-3.8-flash",
+				slug: "gemini-3.8-flash-medium",
+				thinking: "medium",
+				mode: "default",
+				conversationId: conversationOf(outcome),
+				verdict: "complete",
+				timedOut: false,
+				aborted: false,
+				stepCount: 0,
+				commands: [],
+				filesChanged: { source: "edit-steps", files: [], isCut: false },
+			});
+			expect(outcome.details.usage?.input).toBeGreaterThan(0);
+			const [run] = shared().pi.runs();
+			expect(run?.argv).toEqual(expect.arrayContaining(PI_FLAGS));
+			expect(run?.argv).not.toContain("--agent");
+		});
+
+		it("is told of the files", () => {
+			const file = join(shared().pi.cwd, "a.txt");
+			expect(outcome.texts[0]).toBe(`These files belong to the task:\n\n${file}\n\nWhat is it?`);
+		});
+
+		it("is marked for whatever it starts", () => {
+			const [run] = shared().pi.runs();
+			const start = stage.sandbox.journal("start").find(({ pid }) => pid === run?.pid);
+			expect(start?.env).toContain("PI_AGY_DEPTH");
+		});
 	});
 
 	it.each([
-		[{ model: "flash" }, "gemini-3.8-flash-medium"],
 		[{ model: "Gemini 3.8 flash high" }, "gemini-3.8-flash-high"],
-		[{ model: "gemini-3.8-flash-low" }, "gemini-3.8-flash-low"],
 		[{ thinking: "xhigh" }, "gemini-3.8-flash-high"],
+		[{ model: "gemini-3.8-flash-low" }, "gemini-3.8-flash-low"],
 	])("runs the model of %j", async (args, slug) => {
-		const asking = await Asking.open();
-		expect((await asking.ask({ prompt: "x", ...args })).details.slug).toBe(slug);
-		expect(flag(agyOf(asking), "--model")).toBe(slug);
+		expect((await shared().ask({ prompt: "x", ...args })).details.slug).toBe(slug);
+		expect(flag(agyOf(shared()), "--model")).toBe(slug);
 	});
 
 	it.each([
@@ -149,27 +172,12 @@ describe("a delegated run", () => {
 		expect((await asking.ask({ prompt: "x" })).details.slug).toBe(slug);
 	});
 
-	it("is told of the files", async () => {
-		const asking = await Asking.open();
-		writeFileSync(join(asking.pi.cwd, "a.txt"), "a");
-		const { texts } = await asking.ask({ prompt: "Look.", files: ["a.txt"] });
-		expect(texts[0]).toBe(`These files belong to the task:\n\n${join(asking.pi.cwd, "a.txt")}\n\nLook.`);
-	});
-
 	it("works where it is told to", async () => {
-		const asking = await Asking.open();
-		mkdirSync(join(asking.pi.cwd, "below"));
-		await asking.ask({ prompt: "x", cwd: "below" });
+		const { cwd } = shared().pi;
+		mkdirSync(join(cwd, "below"));
+		await shared().ask({ prompt: "x", cwd: "below" });
 		const places = stage.sandbox.runs().map(({ argv }) => flag(argv, "--add-dir"));
-		expect(places).toContain(join(asking.pi.cwd, "below"));
-	});
-
-	it("goes on with a conversation", async () => {
-		const asking = await Asking.open({ scenario: "turns" });
-		const first = await asking.ask({ prompt: "one" });
-		const second = await asking.ask({ prompt: "two", conversationId: conversationOf(first) });
-		expect(second.texts).toEqual(["Second.", `conversationId: ${conversationOf(first)}`]);
-		expect(flag(agyOf(asking), "--conversation")).toBe(conversationOf(first));
+		expect(places).toContain(join(cwd, "below"));
 	});
 
 	it("gets the transcript of the session, as a file that is gone afterwards", async () => {
@@ -409,6 +417,8 @@ describe("a run that fails", () => {
 });
 
 describe("a call is refused", () => {
+	const shared = shareAsking();
+
 	it("when agy's own model is active", async () => {
 		const pi = await stage.open();
 		const tool = pi.session.getToolDefinition(ASK_TOOL_NAME);
@@ -438,38 +448,15 @@ describe("a call is refused", () => {
 		[{ schema: { type: "array" } }, /must have "type": "object" at its root/],
 		[{ prompt: " " }, /prompt is empty/],
 	])("with %j", async (args, message) => {
-		const asking = await Asking.open();
-		const outcome = await asking.ask({ prompt: "x", ...args });
+		const outcome = await shared().ask({ prompt: "x", ...args });
 		expect(outcome).toMatchObject({ isError: true, texts: [expect.stringMatching(message)] });
-		expect(asking.pi.prompts()).toEqual([]);
+		expect(shared().pi.prompts()).toEqual([]);
 	});
 
 	it("in a mode that the user's settings do not allow", async () => {
 		const asking = await Asking.open({ env: { AGY_MODE: "plan" } });
 		const outcome = await asking.ask({ prompt: "x", mode: "default" });
 		expect(outcome.texts).toEqual([expect.stringMatching(/"default" is not allowed.*AGY_MODE=plan.*Allowed: plan\./)]);
-	});
-
-	it("while another run is on the conversation", async () => {
-		const asking = await Asking.open({ scenario: "turns" });
-		const conversationId = conversationOf(await asking.ask({ prompt: "one" }));
-		const both = await asking.askAll([
-			{ prompt: "two", conversationId },
-			{ prompt: "three", conversationId },
-		]);
-		expect(both.filter(({ isError }) => isError)).toMatchObject([{ texts: [expect.stringMatching(/Wait for it/)] }]);
-		expect(both.find(({ isError }) => !isError)?.texts[0]).toBe("Second.");
-	});
-
-	it("while another pi is on the conversation", async () => {
-		const asking = await Asking.open();
-		const conversationId = conversationOf(await asking.ask({ prompt: "one" }));
-		const locks = new ConversationLocks(join(stage.sandbox.agentDir, "pi-agy", "locks"));
-		await locks.acquire(conversationId);
-		const outcome = await asking.ask({ prompt: "two", conversationId });
-		expect(outcome).toMatchObject({ isError: true, texts: [expect.stringMatching(/^Another pi process is working/)] });
-		await locks.release(conversationId);
-		expect(await asking.ask({ prompt: "three", conversationId })).toMatchObject({ isError: false });
 	});
 
 	it("with a setting that may have been meant to limit agy and is not understood", async () => {
@@ -482,6 +469,38 @@ describe("a call is refused", () => {
 	it("when the tool is switched off, for it is not there", async () => {
 		const pi = await stage.open({ env: { AGY_ASK_TOOL: "off" } });
 		expect(pi.session.getToolDefinition(ASK_TOOL_NAME)).toBeUndefined();
+	});
+});
+
+/** In this order: what agy answers tells how often the conversation was gone on with. */
+describe("a conversation", () => {
+	const shared = shareAsking({ scenario: "turns" });
+	let conversationId = "";
+	beforeAll(async () => {
+		conversationId = conversationOf(await shared().ask({ prompt: "one" }));
+	});
+
+	it("is not gone on with while another pi is on it", async () => {
+		const locks = new ConversationLocks(join(stage.sandbox.agentDir, "pi-agy", "locks"));
+		await locks.acquire(conversationId);
+		const outcome = await shared().ask({ prompt: "two", conversationId });
+		await locks.release(conversationId);
+		expect(outcome).toMatchObject({ isError: true, texts: [expect.stringMatching(/^Another pi process is working/)] });
+	});
+
+	it("is gone on with, also after another pi was on it", async () => {
+		const second = await shared().ask({ prompt: "two", conversationId });
+		expect(second).toMatchObject({ isError: false, texts: ["Second.", `conversationId: ${conversationId}`] });
+		expect(flag(agyOf(shared()), "--conversation")).toBe(conversationId);
+	});
+
+	it("is not gone on with while another run is on it", async () => {
+		const both = await shared().askAll([
+			{ prompt: "three", conversationId },
+			{ prompt: "four", conversationId },
+		]);
+		expect(both.filter(({ isError }) => isError)).toMatchObject([{ texts: [expect.stringMatching(/Wait for it/)] }]);
+		expect(both.find(({ isError }) => !isError)?.texts[0]).toBe("Later.");
 	});
 });
 

@@ -1,8 +1,8 @@
-/** Captures with a real audio lane and a real ffmpeg, which records from its own signal sources. */
+/** Captures with a real audio lane, which the cases share, and a real ffmpeg, which records from its own signal sources. */
 
-import { writeFileSync } from "node:fs";
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { captureArguments, chimeArguments } from "../../src/main/voice/ffmpeg-arguments.ts";
 import { type AudioContainer, type CaptureResult, FLOOR_DB } from "../../src/shared/audio.ts";
 import { LEVEL_INTERVAL_MS } from "../../src/shared/limits.ts";
@@ -20,34 +20,46 @@ const LIVE_TONE = ["-re", "-f", "lavfi", "-i", "sine=frequency=440"];
 let sandbox: Sandbox;
 let rig: LaneRig;
 let running: AudioProcess[];
+/** Of the case that runs. */
+let folder: string;
+let caseCount = 0;
+/** A link of the lane is one recording's, and never comes again. */
+let linkCount = 0;
 
-beforeEach(() => {
+beforeAll(() => {
 	sandbox = new Sandbox();
 	rig = new LaneRig(sandbox);
+});
+beforeEach(() => {
+	folder = join(sandbox.path, `case-${++caseCount}`);
+	mkdirSync(folder);
 	running = [];
 });
 afterEach(async () => {
 	await Promise.all(running.map((process) => process.close()));
-	sandbox.noteGuardians(guardiansOf(process.pid));
-	await rig.close().finally(() => sandbox.close());
 	await untilReaped(process.pid);
 	expect(childrenOf(process.pid).filter((row) => row.command.includes("ffmpeg"))).toEqual([]);
 });
+afterAll(async () => {
+	sandbox.noteGuardians(guardiansOf(process.pid));
+	await rig.close().finally(() => sandbox.close());
+	await untilReaped(process.pid);
+});
 
-type Recording = { readonly acknowledges?: boolean; readonly maxSeconds?: number; readonly link?: number };
+type Recording = { readonly acknowledges?: boolean; readonly maxSeconds?: number };
 
 function pathOf(container: AudioContainer): string {
-	return join(sandbox.path, `recording.${container}`);
+	return join(folder, `recording.${container}`);
 }
 
 async function record(
 	input: readonly string[],
 	container: AudioContainer,
-	{ acknowledges = true, maxSeconds = MAX_SECONDS, link = 1 }: Recording = {},
+	{ acknowledges = true, maxSeconds = MAX_SECONDS }: Recording = {},
 ): Promise<AudioProcess> {
 	const path = pathOf(container);
 	const audio = await AudioProcess.start(await rig.lanes.acquire("audio"), rig.registry, {
-		link,
+		link: ++linkCount,
 		bin: ffmpegPath(),
 		args: captureArguments({ input, container, path, maxSeconds }),
 		cwd: sandbox.workspace,
@@ -69,7 +81,7 @@ function samplesOf(result: CaptureResult): Int16Array {
 	if (!result.encoded.ok) throw new Error(result.encoded.problem);
 	const { base64 } = result.encoded;
 	if (base64 === null) return decodeToPcm(pathOf("wav"));
-	const path = join(sandbox.path, "arrived");
+	const path = join(folder, "arrived");
 	writeFileSync(path, Buffer.from(Buffer.from(base64).toString("latin1"), "base64"));
 	return decodeToPcm(path);
 }
@@ -137,11 +149,11 @@ describe.each(["ogg", "wav"] as const)("a capture into %s", (container) => {
 	it("takes what another program records", async () => {
 		const capture = await record(["-i", "pipe:0"], container);
 		const feed = await AudioProcess.start(await rig.lanes.acquire("audio"), rig.registry, {
-			link: 2,
+			link: ++linkCount,
 			bin: ffmpegPath(),
 			args: [..."-nostdin -loglevel error -f lavfi -i sine=frequency=440:duration=2 -f wav pipe:1".split(" ")],
 			cwd: sandbox.workspace,
-			subject: { kind: "feed", into: 1 },
+			subject: { kind: "feed", into: capture.link },
 		});
 		running.push(feed);
 		await feed.over();
@@ -154,7 +166,7 @@ describe.each(["ogg", "wav"] as const)("a capture into %s", (container) => {
 
 /** As long a tone, decoded from a file that no lane has seen. */
 function decodeToPcmOf(seconds: number): Int16Array {
-	const path = join(sandbox.path, "reference.wav");
+	const path = join(folder, "reference.wav");
 	runFfmpeg([...toneInput(seconds, [[0, seconds]]), path]);
 	return decodeToPcm(path);
 }
@@ -180,10 +192,12 @@ describe("levels", () => {
 	});
 
 	it("of a main that does not acknowledge do not hold the recording back", async () => {
+		const pauses = async () => (await (await rig.lanes.acquire("audio")).control.stats()).pauses;
+		const before = await pauses();
 		const audio = await record(["-f", "lavfi", "-i", "sine=frequency=440:duration=60"], "wav", { acknowledges: false });
 		const result = await audio.over();
 		expect(result?.capturedMs).toBeCloseTo(60_000, -1);
-		expect(await (await rig.lanes.acquire("audio")).control.stats()).toMatchObject({ pauses: 0 });
+		expect(await pauses()).toBe(before);
 	});
 });
 
@@ -191,15 +205,16 @@ it("a recorder that floods is held back by an ffmpeg that does not read, and goe
 	const capture = await record(["-f", "s16le", "-ar", "16000", "-ac", "1", "-i", "pipe:0"], "wav");
 	capture.signal("SIGSTOP");
 	const lane = await rig.lanes.acquire("audio");
+	const readBefore = (await lane.control.stats()).bytesIn;
 	const feed = await AudioProcess.start(lane, rig.registry, {
-		link: 2,
+		link: ++linkCount,
 		bin: "yes",
 		args: ["a fairly long line that says nothing"],
 		cwd: sandbox.workspace,
-		subject: { kind: "feed", into: 1 },
+		subject: { kind: "feed", into: capture.link },
 	});
 	running.push(feed);
-	const bytesIn = async () => (await lane.control.stats()).bytesIn;
+	const bytesIn = async () => (await lane.control.stats()).bytesIn - readBefore;
 	let before = 0;
 	let heldBytes = 0;
 	await until("the flood stands still", async () => {
@@ -223,7 +238,7 @@ it("ends by itself after the longest time", async () => {
 });
 
 it("keeps nearly all of something like speech", async () => {
-	const result = await recorded(speechInput(4, join(sandbox.path, "speech.wav")), "ogg");
+	const result = await recorded(speechInput(4, join(folder, "speech.wav")), "ogg");
 	expect(result.encoded.ok && result.encoded.durationMs / result.capturedMs).toBeGreaterThan(0.95);
 	expect(result.loudestDb).toBeGreaterThan(-40);
 });
@@ -240,7 +255,7 @@ it.each([
 	["start", 660, 880],
 	["stop", 880, 660],
 ] as const)("the chime at the %s is two tones of a tenth of a second that do not click", (which, first, second) => {
-	const path = join(sandbox.path, "chime.wav");
+	const path = join(folder, "chime.wav");
 	runFfmpeg(chimeArguments({ output: ["-f", "wav", path], which }));
 	const samples = decodeToPcm(path);
 	expect(Math.abs(msOf(samples) - 100)).toBeLessThan(5);

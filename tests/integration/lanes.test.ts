@@ -131,7 +131,7 @@ describe("a crashed worker thread", () => {
 
 describe("a reader that stops", () => {
 	it("pauses its own link alone, holds a bounded number of bytes, and gets everything in order afterwards", async () => {
-		const deltas = 3_000;
+		const deltas = 1_500;
 		const link = await rig.open({ scenario: steady(deltas, "slow-said") });
 		const slow = submit(link, "slow");
 		const release = slow.stop();
@@ -165,7 +165,7 @@ describe("a reader that stops", () => {
 	});
 
 	it("does not keep its link from being closed", async () => {
-		const link = await rig.open({ scenario: steady(3_000, "said") });
+		const link = await rig.open({ scenario: steady(1_500, "said") });
 		submit(link, "slow").stop();
 		await until("the link is paused", async () => (await rig.lanes.stats())[0]?.pausedLinks === 1);
 		await within("the close of a paused link", link.close());
@@ -310,7 +310,7 @@ describe("what passes a link", () => {
 	});
 });
 
-describe("120 links opened and closed", () => {
+describe("60 links opened and closed", () => {
 	it("leave no thread, descriptor, child process or record", async () => {
 		// Small and fast on purpose: what is counted here is what a link costs, not what agy does.
 		const bin = sandbox.write(
@@ -332,11 +332,11 @@ describe("120 links opened and closed", () => {
 		};
 		// Most leave by themselves, because being closed takes a search through all processes.
 		const batch = () => Promise.all([...Array.from({ length: 5 }, () => round("leaves")), round("stays")]);
-		for (let warmUp = 0; warmUp < 3; warmUp++) await batch();
+		for (let warmUp = 0; warmUp < 2; warmUp++) await batch();
 		const descriptors = () => readdirSync("/proc/self/fd").length;
 		const before = { threads: rig.lanes.threads.length, descriptors: descriptors() };
 
-		for (let count = 0; count < 20; count++) await batch();
+		for (let count = 0; count < 10; count++) await batch();
 		expect(rig.lanes.threads.length).toBe(before.threads);
 		await until(
 			() => `descriptors: ${descriptors()} after ${before.descriptors}`,

@@ -1,8 +1,11 @@
-/** One microphone for all sessions of the process; real lane, real ffmpeg. */
+/**
+ * One microphone for all sessions of the process; real lane, real ffmpeg. The cases share lane and sandbox and have a
+ * microphone each; nothing of one may be left for the next.
+ */
 import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
 import { loadConfig, type VoiceConfig } from "../../src/main/config.ts";
 import { type ListenOptions, Microphone, type MicrophoneOptions } from "../../src/main/voice/microphone.ts";
 import { until } from "../support/condition.ts";
@@ -19,15 +22,20 @@ let microphone: Microphone;
 let levels: number;
 const logged: string[] = [];
 
-beforeEach(() => {
+beforeAll(() => {
 	sandbox = new Sandbox();
 	rig = new LaneRig(sandbox);
+});
+beforeEach(() => {
 	levels = 0;
 	logged.length = 0;
 	microphone = newMicrophone();
 });
 afterEach(async () => {
 	await microphone.close();
+	await nothingIsLeft();
+});
+afterAll(async () => {
 	await rig.close();
 	await sandbox.close();
 });
@@ -141,14 +149,23 @@ test.each([
 const processes = () => processesWithVariable("HOME", sandbox.path);
 async function nothingIsLeft(): Promise<void> {
 	await until(
-		() => `nothing is left; ${JSON.stringify(processes())} ${folders()}`,
-		() => processes().length === 0 && folders().length === 0,
+		() => `nothing is left; ${JSON.stringify(processes())} ${sandbox.leftInTemp()}`,
+		() => processes().length === 0 && sandbox.leftInTemp().length === 0,
 	);
 }
 
 describe("a sound file", () => {
+	const KINDS = ["wav", "mp3", "ogg", "flac", "m4a", "webm", "aac", "aiff", "au", "caf", "mka", "ts", "w64", "wma"];
 	const HLS = "#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:0\n#EXTINF:1,\n";
 	const ID3 = "ID3\x03\0\0\0\0\0\0";
+
+	const toneAs = (kind: string) => join(sandbox.path, `100% "tone": a.${kind}`);
+
+	/** A second of tone as each kind, and under the names that the lists below give, by one ffmpeg. */
+	beforeAll(() => {
+		const paths = [...KINDS.map(toneAs), join(sandbox.path, "a.ts")];
+		runFfmpeg([...toneInput(1, [[0, 1]]), ...paths.flatMap((path) => ["-ac", "1", `file:${path}`])]);
+	});
 
 	function write(name: string, content: string): string {
 		const path = join(sandbox.path, name);
@@ -164,16 +181,11 @@ describe("a sound file", () => {
 		return end;
 	}
 
-	test.each(["wav", "mp3", "ogg", "flac", "m4a", "webm", "aac", "aiff", "au", "caf", "mka", "ts", "w64", "wma"])(
-		"as %s is read",
-		async (ending) => {
-			const path = join(sandbox.path, `100% "tone": a.${ending}`);
-			runFfmpeg([...toneInput(1, [[0, 1]]), "-ac", "1", `file:${path}`]);
-			const { result, failure } = await readToEnd(path);
-			expect(failure).toBeNull();
-			expect(Math.abs((result?.capturedMs ?? 0) - 1_000)).toBeLessThan(150);
-		},
-	);
+	test.each(KINDS)("as %s is read", async (kind) => {
+		const { result, failure } = await readToEnd(toneAs(kind));
+		expect(failure).toBeNull();
+		expect(Math.abs((result?.capturedMs ?? 0) - 1_000)).toBeLessThan(150);
+	});
 
 	test.each([
 		["an HLS list without an end", () => `${HLS}a.ts\n`, /is a playlist, which names other files/],
@@ -185,7 +197,6 @@ describe("a sound file", () => {
 			/is a session/,
 		],
 	])("that is %s is refused, and starts nothing", async (_what, content, message) => {
-		runFfmpeg([...toneInput(1, [[0, 1]]), join(sandbox.path, "a.ts")]);
 		const path = write("sound.wav", content());
 		await expect(microphone.read(path, options())).rejects.toMatchObject({
 			code: "recording-failed",
@@ -203,7 +214,6 @@ describe("a sound file", () => {
 		await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 		try {
 			const { port } = server.address() as { port: number };
-			runFfmpeg([...toneInput(1, [[0, 1]]), join(sandbox.path, "a.ts")]);
 			for (const entry of ["a.ts", `http://127.0.0.1:${port}/a.ts`]) {
 				const { result, failure } = await readToEnd(write("sound.mp3", `${ID3}${HLS}${entry}\n`));
 				expect(failure?.message).toMatch(
@@ -218,15 +228,14 @@ describe("a sound file", () => {
 	});
 
 	it("that is not read in time is given up, though ffmpeg does not answer", async () => {
-		const path = join(sandbox.path, "tone.wav");
-		runFfmpeg([...toneInput(1, [[0, 1]]), path]);
+		const path = toneAs("wav");
 		const stopped = sandbox.write("ffmpeg-stopped", `#!/bin/sh\nkill -STOP $$\nexec ${ffmpegPath()} "$@"\n`, 0o700);
 		microphone = newMicrophone({ fileTimeoutMs: 500 });
 		const listening = await microphone.read(path, options({ ffmpeg: stopped }));
 		const { failure } = await listening.ended;
 		expect(failure).toMatchObject({
 			code: "recording-failed",
-			message: expect.stringMatching(/tone\.wav took longer than 0\.5 s and was given up\. /),
+			message: expect.stringMatching(/"tone": a\.wav took longer than 0\.5 s and was given up\. /),
 		});
 		await listening.discard();
 		await nothingIsLeft();

@@ -4,9 +4,10 @@ import type { ExtensionAPI, ExtensionFactory } from "@earendil-works/pi-coding-a
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { Type } from "typebox";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ownIdentity } from "../../src/main/processes/proof.ts";
 import { until } from "../support/condition.ts";
+import type { SdkSession } from "../support/sdk-session.ts";
 import { SdkStage, type StageOptions } from "../support/sdk-stage.ts";
 import { answer, assistantMessages, cards, story, textOf } from "../support/transcript.ts";
 
@@ -96,40 +97,6 @@ describe("a tool of pi's that agy calls", () => {
 		expect(textOf(answer(await turn))).toBe("HELLO!");
 	});
 
-	it("that another extension blocks fails for agy, with the reason", async () => {
-		const gate = (pi: ExtensionAPI) =>
-			void pi.on("tool_call", ({ toolName }) =>
-				toolName === "shout" ? { block: true, reason: "Not today." } : undefined,
-			);
-		const session = await open({ extensions: [shout, gate] });
-		const turn = await session.turn('shout {"text":"hello"}');
-		expect(cards(turn)).toMatchObject([{ isError: true, output: expect.stringContaining("Not today.") }]);
-		expect(textOf(answer(turn))).toContain("Not today.");
-		expect(answer(turn).stopReason).toBe("stop");
-	});
-
-	it("that fails is a failed call, and the turn goes on", async () => {
-		const broken = tool("broken", () => {
-			throw new Error("The disk is on fire.");
-		});
-		const session = await open({ extensions: [broken] });
-		const turn = await session.turn("broken");
-		expect(textOf(answer(turn))).toContain("The disk is on fire.");
-		expect(answer(turn).stopReason).toBe("stop");
-	});
-
-	it("brings its image and its structured content along", async () => {
-		const image = { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" };
-		const seen = tool("seen", () => ({
-			content: [{ type: "text", text: "There." }, image],
-			structuredContent: { at: 7 },
-		}));
-		const session = await open({ extensions: [seen] });
-		await session.turn("seen");
-		const [reply] = stage.sandbox.journal("mcp").filter((line) => line.event === "answer" && line.tool === "seen");
-		expect(JSON.stringify(reply)).toContain("There.");
-	});
-
 	it("is called a hundred and fifty times at once: one message, each answered once, in whatever order", async () => {
 		let count = 0;
 		const slow = tool("count", async ({ text }) => {
@@ -157,15 +124,6 @@ describe("a tool of pi's that agy calls", () => {
 		const answers = stage.sandbox.journal("mcp").filter((line) => line.event === "answer" && line.tool === "count");
 		expect(answers.map((line) => line.ok)).toEqual(Array.from({ length: 150 }, () => true));
 		expect(textOf(answer(turn))).toBe("All.");
-	});
-
-	it("may itself ask an agy, in a session of its own, without waiting for the turn that waits for it", async () => {
-		const ask = tool("ask", async ({ text }) => {
-			const inner = await stage.open({ scenario: { turns: [ECHO] } });
-			return `inner: ${await inner.ask(text ?? "")}`;
-		});
-		const session = await open({ extensions: [ask] });
-		expect(told(await session.turn('ask {"text":"psst"}'))).toEqual(["[ask]", "inner: psst"]);
 	});
 
 	it("tells a client that asks for it how far it is", async () => {
@@ -244,6 +202,53 @@ describe("a tool of pi's that agy calls", () => {
 		await turn;
 		await until("agy is gone", () => stage.sandbox.agyProcesses().length === 0);
 		expect(await session.ask("next")).toBe("next");
+	});
+});
+
+describe("one turn after the other of the same process, a tool of pi's that agy calls", () => {
+	let session: SdkSession;
+	beforeAll(async () => {
+		const gate = (pi: ExtensionAPI) =>
+			void pi.on("tool_call", ({ toolName }) =>
+				toolName === "shout" ? { block: true, reason: "Not today." } : undefined,
+			);
+		const broken = tool("broken", () => {
+			throw new Error("The disk is on fire.");
+		});
+		const image = { type: "image", data: "iVBORw0KGgo=", mimeType: "image/png" };
+		const seen = tool("seen", () => ({
+			content: [{ type: "text", text: "There." }, image],
+			structuredContent: { at: 7 },
+		}));
+		const ask = tool("ask", async ({ text }) => {
+			const inner = await stage.open({ scenario: { turns: [ECHO] } });
+			return `inner: ${await inner.ask(text ?? "")}`;
+		});
+		session = await open({ extensions: [shout, gate, broken, seen, ask], isKept: true });
+	});
+	afterAll(() => session.close());
+
+	it("that another extension blocks fails for agy, with the reason", async () => {
+		const turn = await session.turn('shout {"text":"hello"}');
+		expect(cards(turn)).toMatchObject([{ isError: true, output: expect.stringContaining("Not today.") }]);
+		expect(textOf(answer(turn))).toContain("Not today.");
+		expect(answer(turn).stopReason).toBe("stop");
+	});
+
+	it("that fails is a failed call, and the turn goes on", async () => {
+		const turn = await session.turn("broken");
+		expect(textOf(answer(turn))).toContain("The disk is on fire.");
+		expect(answer(turn).stopReason).toBe("stop");
+	});
+
+	it("brings its image and its structured content along", async () => {
+		await session.turn("seen");
+		const [reply] = stage.sandbox.journal("mcp").filter((line) => line.event === "answer" && line.tool === "seen");
+		expect(JSON.stringify(reply)).toContain("There.");
+	});
+
+	it("may itself ask an agy, in a session of its own, without waiting for the turn that waits for it", async () => {
+		expect(told(await session.turn('ask {"text":"psst"}'))).toEqual(["[ask]", "inner: psst"]);
 	});
 });
 

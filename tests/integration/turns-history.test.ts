@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fauxAssistantMessage, fauxProvider } from "@earendil-works/pi-ai";
 import { type ExtensionAPI, SessionManager } from "@earendil-works/pi-coding-agent";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
 import { killQuietly } from "../support/process-table.ts";
 import type { AgyRun } from "../support/sandbox.ts";
@@ -73,57 +73,64 @@ function rebuilt(session: SdkSession, said: string): string {
 }
 
 describe("a fresh conversation gets the session's history", () => {
-	it("after a branch", async () => {
-		const session = await stage.open({ scenario: { turns: [ECHO] } });
-		await counted(session);
-		const parent = session.session.sessionManager.getEntry(entryOf(session, "three"))?.parentId as string;
-		await session.session.navigateTree(parent);
-		await session.ask("four");
-		const history = rebuilt(session, "four");
-		for (const said of ["one", "heard: one", "two", "heard: two"]) expect(history).toContain(said);
-		expect(history).not.toContain("three");
-		expect(session.notices).toEqual([
-			expect.stringMatching(/fresh conversation.*changed by a branch, a fork or an edit/),
-		]);
+	describe("of one that is counted up to three, and then goes one way after the other,", () => {
+		let session: SdkSession;
+		let three: string;
+		let noticed = 0;
+		beforeAll(async () => {
+			session = await stage.open({ scenario: { turns: [ECHO] }, isKept: true });
+			await counted(session);
+			three = session.session.sessionManager.getLeafId() as string;
+		});
+		// Each case starts at the third count, whatever the one before did, and sees its own notices.
+		beforeEach(async () => {
+			if (session.session.sessionManager.getLeafId() !== three) await session.session.navigateTree(three);
+			noticed = session.notices.length;
+		});
+		afterAll(() => session.close());
 
-		await session.ask("five");
-		expect(session.runs().at(-1)?.prompts.at(-1)).toBe("five");
-		expect(session.notices).toHaveLength(1);
-	});
+		const notices = () => session.notices.slice(noticed);
 
-	it("after an edit of what the user said", async () => {
-		const session = await stage.open({ scenario: { turns: [ECHO] } });
-		await counted(session);
-		expect((await session.session.navigateTree(entryOf(session, "two"))).editorText).toBe("two");
-		await session.ask("second");
-		const history = rebuilt(session, "second");
-		expect(history).toContain("heard: one");
-		expect(history).not.toMatch(/two|three/);
-		expect(session.notices).toEqual([expect.stringMatching(/changed by a branch, a fork or an edit/)]);
-	});
+		it("after a branch", async () => {
+			const parent = session.session.sessionManager.getEntry(entryOf(session, "three"))?.parentId as string;
+			await session.session.navigateTree(parent);
+			await session.ask("four");
+			const history = rebuilt(session, "four");
+			for (const said of ["one", "heard: one", "two", "heard: two"]) expect(history).toContain(said);
+			expect(history).not.toContain("three");
+			expect(notices()).toEqual([expect.stringMatching(/fresh conversation.*changed by a branch, a fork or an edit/)]);
 
-	it("after the return to a branch that was left, though that one is longer", async () => {
-		const session = await stage.open({ scenario: { turns: [ECHO] } });
-		await counted(session);
-		const { sessionManager } = session.session;
-		const longest = sessionManager.getLeafId() as string;
-		await session.session.navigateTree(entryOf(session, "two"));
-		await session.ask("aside");
-		await session.session.navigateTree(longest);
-		await session.ask("four");
-		const history = rebuilt(session, "four");
-		expect(history).toContain("heard: three");
-		expect(history).not.toContain("aside");
-	});
+			await session.ask("five");
+			expect(session.runs().at(-1)?.prompts.at(-1)).toBe("five");
+			expect(notices()).toHaveLength(1);
+		});
 
-	it("but none after an edit of the first message, where there is none", async () => {
-		const session = await stage.open({ scenario: { turns: [ECHO] } });
-		await counted(session);
-		await session.session.navigateTree(entryOf(session, "one"));
-		expect(await session.ask("first")).toBe("heard: first");
-		expect(session.runs().at(-1)).toMatchObject({ prompts: ["first"] });
-		expect(session.runs().at(-1)?.argv).not.toContain("--conversation");
-		expect(session.notices).toEqual([]);
+		it("after an edit of what the user said", async () => {
+			expect((await session.session.navigateTree(entryOf(session, "two"))).editorText).toBe("two");
+			await session.ask("second");
+			const history = rebuilt(session, "second");
+			expect(history).toContain("heard: one");
+			expect(history).not.toMatch(/two|three/);
+			expect(notices()).toEqual([expect.stringMatching(/changed by a branch, a fork or an edit/)]);
+		});
+
+		it("after the return to a branch that was left, though that one is longer", async () => {
+			await session.session.navigateTree(entryOf(session, "two"));
+			await session.ask("aside");
+			await session.session.navigateTree(three);
+			await session.ask("four again");
+			const history = rebuilt(session, "four again");
+			expect(history).toContain("heard: three");
+			expect(history).not.toContain("aside");
+		});
+
+		it("but none after an edit of the first message, where there is none", async () => {
+			await session.session.navigateTree(entryOf(session, "one"));
+			expect(await session.ask("first")).toBe("heard: first");
+			expect(session.runs().at(-1)).toMatchObject({ prompts: ["first"] });
+			expect(session.runs().at(-1)?.argv).not.toContain("--conversation");
+			expect(notices()).toEqual([]);
+		});
 	});
 
 	it("after pi compacted", async () => {

@@ -2,10 +2,12 @@
 import { readFileSync } from "node:fs";
 import { relative } from "node:path";
 import type { ExtensionAPI } from "@earendil-works/pi-coding-agent";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { until } from "../support/condition.ts";
 import { isRunning } from "../support/process-table.ts";
 import type { ScenarioData } from "../support/sandbox.ts";
+import { medleyOf } from "../support/scenario-medley.ts";
+import type { SdkSession } from "../support/sdk-session.ts";
 import { SdkStage, type StageOptions } from "../support/sdk-stage.ts";
 import { answer, cards, story, streamedText, textOf } from "../support/transcript.ts";
 
@@ -19,66 +21,69 @@ function resending(...deltas: readonly string[]): ScenarioData {
 
 type Form = {
 	readonly name: string;
-	readonly options: StageOptions;
+	readonly scenario: string | ScenarioData;
 	readonly text: string;
 };
 
+/** Each is one turn of the same process. */
 const FORMS: readonly Form[] = [
-	{
-		name: "frames split anywhere, also within a character",
-		options: { scenario: "graphemes", env: { AGY_SIM_CHUNK_BYTES: "3" } },
-		text: "e\u0301 \u{1f469}\u200d\u{1f469}\u200d\u{1f467} \u{1f1ee}\u{1f1f9} \u65e5\u672c\u8a9e\n",
-	},
-	{ name: "noise glued to a frame", options: { scenario: "glued-noise" }, text: "Done.\n" },
-	{ name: "lines that are no frames", options: { scenario: "noise" }, text: "Done.\n" },
-	{ name: "an event, a step and a state nobody knows", options: { scenario: "future" }, text: "Done.\n" },
+	{ name: "noise glued to a frame", scenario: "glued-noise", text: "Done.\n" },
+	{ name: "lines that are no frames", scenario: "noise", text: "Done.\n" },
+	{ name: "an event, a step and a state nobody knows", scenario: "future", text: "Done.\n" },
 	{
 		name: "text under response_text",
-		options: {
-			scenario: {
-				turns: [
-					{
-						steps: [{ kind: "text", text: "Found in another field.", field: "response_text" }],
-						result: { response: "" },
-					},
-				],
-			},
+		scenario: {
+			turns: [
+				{
+					steps: [{ kind: "text", text: "Found in another field.", field: "response_text" }],
+					result: { response: "" },
+				},
+			],
 		},
 		text: "Found in another field.",
 	},
 	{
 		name: "the whole text in each frame",
-		options: { scenario: resending(SENTENCE, `${SENTENCE}, twice`, `${SENTENCE}, twice, thrice.`) },
+		scenario: resending(SENTENCE, `${SENTENCE}, twice`, `${SENTENCE}, twice, thrice.`),
 		text: `${SENTENCE}, twice, thrice.`,
 	},
 	{
 		name: "the whole text once between pieces",
-		options: { scenario: resending(SENTENCE.slice(0, 9), SENTENCE.slice(9), `${SENTENCE}, then`, " goes on.") },
+		scenario: resending(SENTENCE.slice(0, 9), SENTENCE.slice(9), `${SENTENCE}, then`, " goes on."),
 		text: `${SENTENCE}, then goes on.`,
 	},
 	{
 		name: "a text that repeats itself",
-		options: { scenario: resending("ha", "haha", "hahaha ", `${SENTENCE} `, `${SENTENCE} `) },
+		scenario: resending("ha", "haha", "hahaha ", `${SENTENCE} `, `${SENTENCE} `),
 		text: `hahahahahaha ${SENTENCE} ${SENTENCE} `,
 	},
 	{
 		name: "another final text: what was streamed stays",
-		options: { scenario: "final-differs" },
+		scenario: "final-differs",
 		text: "What was streamed.\n",
 	},
 	{
 		name: "a longer final text: its rest follows",
-		options: { scenario: "final-longer" },
+		scenario: "final-longer",
 		text: "The beginning and the end.\n",
 	},
-	{ name: "the final text alone", options: { scenario: "final-only" }, text: "Only here.\n" },
+	{ name: "the final text alone", scenario: "final-only", text: "Only here.\n" },
 	{
 		name: "a question that nobody can answer",
-		options: { scenario: "ask-question" },
+		scenario: "ask-question",
 		text: "Nobody answered, so I chose the first option.\n",
 	},
-	{ name: "the status OK of old versions", options: { scenario: "status-ok" }, text: "Done.\n" },
-	{ name: "the status SUCCESS", options: { scenario: "done-only" }, text: "Done.\n" },
+	{ name: "the status OK of old versions", scenario: "status-ok", text: "Done.\n" },
+	{ name: "the status SUCCESS", scenario: "done-only", text: "Done.\n" },
+];
+
+/** Each needs a process of its own. */
+const PROCESS_FORMS: readonly { readonly name: string; readonly options: StageOptions; readonly text: string }[] = [
+	{
+		name: "frames split anywhere, also within a character",
+		options: { scenario: "graphemes", env: { AGY_SIM_CHUNK_BYTES: "3" } },
+		text: "e\u0301 \u{1f469}\u200d\u{1f469}\u200d\u{1f467} \u{1f1ee}\u{1f1f9} \u65e5\u672c\u8a9e\n",
+	},
 	{
 		name: "no introduction before the first prompt",
 		options: { scenario: "late-init", version: "1.1.18" },
@@ -86,14 +91,34 @@ const FORMS: readonly Form[] = [
 	},
 ];
 
+async function expectWhole(session: SdkSession, prompt: string, text: string): Promise<void> {
+	const turn = await session.turn(prompt);
+	expect(answer(turn).errorMessage).toBeUndefined();
+	expect(answer(turn).stopReason).toBe("stop");
+	expect(streamedText(turn)).toBe(text);
+	expect(textOf(answer(turn))).toBe(text);
+	expect(session.runs()).toHaveLength(1);
+	expect(session.prompts().at(-1)).toBe(prompt);
+}
+
 describe("a whole answer comes of", () => {
-	it.each(FORMS)("$name", async ({ options, text }) => {
+	describe("a turn with", () => {
+		let session: SdkSession;
+		beforeAll(async () => {
+			const scenario = await medleyOf(Object.fromEntries(FORMS.map((form, index) => [`form ${index}`, form.scenario])));
+			session = await stage.open({ scenario, isKept: true });
+		});
+		afterAll(() => session.close());
+
+		it.each(FORMS.map((form, index) => ({ ...form, index })))("$name", async ({ index, text }) => {
+			await expectWhole(session, `form ${index}`, text);
+			expect(session.prompts()).toHaveLength(new Set(session.prompts()).size);
+		});
+	});
+
+	it.each(PROCESS_FORMS)("a process with $name", async ({ options, text }) => {
 		const session = await stage.open(options);
-		const turn = await session.turn("go");
-		expect(answer(turn).errorMessage).toBeUndefined();
-		expect(answer(turn).stopReason).toBe("stop");
-		expect(streamedText(turn)).toBe(text);
-		expect(textOf(answer(turn))).toBe(text);
+		await expectWhole(session, "go", text);
 		expect(session.prompts()).toEqual(["go"]);
 	});
 });

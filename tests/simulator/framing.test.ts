@@ -1,9 +1,16 @@
-/** Bytes on stdout: envelopes, lines cut anywhere, noise, enormous lines, floods and back-pressure. */
+/**
+ * Bytes on stdout: envelopes, lines cut anywhere, noise, enormous lines, floods and back-pressure. Where only the bytes of
+ * a turn matter, scenarios share a process.
+ */
 import { Writable } from "node:stream";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Stdout } from "../agy-sim/wire/stdout.ts";
 import { until } from "../support/condition.ts";
+import { Medley } from "./medley.ts";
 import { SimulatedAgy } from "./simulated-agy.ts";
+import type { SimulatedProcess } from "./simulated-process.ts";
+
+const PROMPT = "naïve ☕ 👩‍👩‍👧";
 
 let agy: SimulatedAgy;
 beforeEach(() => {
@@ -13,7 +20,7 @@ afterEach(() => agy.close());
 
 async function finished(scenario: string | object, env: Record<string, string> = {}) {
 	const run = agy.start({ scenario, env });
-	run.send("naïve ☕ 👩‍👩‍👧");
+	run.send(PROMPT);
 	await run.finish();
 	return run;
 }
@@ -50,11 +57,23 @@ describe("envelopes", () => {
 });
 
 describe("AGY_SIM_CHUNK_BYTES", () => {
+	let uncut: SimulatedAgy;
+	let whole: SimulatedProcess;
+	beforeAll(() => {
+		uncut = new SimulatedAgy();
+		whole = uncut.start();
+		whole.send(PROMPT);
+		return whole.finish();
+	});
+	afterAll(() => uncut.close());
+
 	it.each([1, 2, 3, 7, 64])("cut into %i bytes a write, the stream is the same", async (bytes) => {
-		const whole = await finished("echo", { AGY_SIM_HOME: `${agy.home}/whole` });
-		const cut = await finished("echo", { AGY_SIM_HOME: `${agy.home}/cut`, AGY_SIM_CHUNK_BYTES: String(bytes) });
+		const env = { AGY_SIM_HOME: `${uncut.home}/${bytes}`, AGY_SIM_CHUNK_BYTES: String(bytes) };
+		const cut = uncut.start({ env });
+		cut.send(PROMPT);
+		await cut.finish();
 		expect(cut.stdout).toBe(whole.stdout);
-		expect(cut.results[0]?.response).toBe("naïve ☕ 👩‍👩‍👧");
+		expect(cut.results[0]?.response).toBe(PROMPT);
 	});
 
 	// A pipe may join what was written apart, so the pieces are counted where they are made.
@@ -73,25 +92,35 @@ describe("AGY_SIM_CHUNK_BYTES", () => {
 });
 
 describe("noise", () => {
+	const SHARED = ["noise", "flat-envelope", "glued-noise", "crlf", "raw-newline", "line-separators", "invalid-utf8"];
+	let shared: SimulatedAgy;
+	let medley: Medley;
+	beforeAll(async () => {
+		shared = new SimulatedAgy();
+		medley = await Medley.start(shared, SHARED);
+	});
+	afterAll(() => shared.close());
+
 	it.each([
 		["noise", ["Opening in existing browser session.", "", "42", "[1,2]"]],
 		["flat-envelope", ['{"event":"step_update","step_index":90,"state":"DONE","step_type":"system_message"}']],
 	])("%s stands between good lines", async (scenario, lines) => {
-		const run = await finished(scenario);
-		expect(run.lines).toEqual(expect.arrayContaining(lines));
-		expect(run.results[0]).toMatchObject({ status: "SUCCESS", response: "Done.\n" });
+		const played = await medley.play(scenario);
+		expect(played.lines).toEqual(expect.arrayContaining(lines));
+		expect(played.result).toMatchObject({ status: "SUCCESS", response: "Done.\n" });
 	});
 
 	it("glued-noise: on one line with a frame", async () => {
-		const run = await finished("glued-noise");
-		expect(run.stdout).toContain('Opening in existing browser session.{"event":');
+		expect((await medley.play("glued-noise")).bytes.toString()).toContain(
+			'Opening in existing browser session.{"event":',
+		);
 	});
 
 	it("crlf, raw-newline, line separators and bytes that are no UTF-8", async () => {
-		expect((await finished("crlf")).stdout).toContain('"system_message"}}\r\n');
-		expect((await finished("raw-newline")).stdout).toContain('"cut\nhere"}}\n');
-		expect((await finished("line-separators")).stdout).toContain("one\u2028");
-		const bytes = (await finished("invalid-utf8")).bytes;
+		expect((await medley.play("crlf")).bytes.toString()).toContain('"system_message"}}\r\n');
+		expect((await medley.play("raw-newline")).bytes.toString()).toContain('"cut\nhere"}}\n');
+		expect((await medley.play("line-separators")).bytes.toString()).toContain("one\u2028");
+		const bytes = (await medley.play("invalid-utf8")).bytes;
 		expect(bytes.includes(Buffer.from([0xc3, 0x28, 0xff]))).toBe(true);
 	});
 

@@ -16,6 +16,12 @@ export class SimulatedProcess {
 	readonly closed: Promise<Exit>;
 	readonly chunks: Buffer[] = [];
 	stderr = "";
+	readonly #lines: string[] = [];
+	readonly #events: WireEvent[] = [];
+	/** Chunks since the last line feed, and how many of all chunks are cut into lines: a test looks again and again. */
+	#rest: Buffer[] = [];
+	#cutCount = 0;
+	#isClosed = false;
 
 	constructor(args: readonly string[], options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv }) {
 		this.child = spawn(AGY_PATH, args, { ...options, stdio: "pipe" });
@@ -26,6 +32,9 @@ export class SimulatedProcess {
 		this.child.stdin.on("error", () => {}); // seen by tests through the process's end
 		this.exited = new Promise((resolve) => this.child.once("exit", (code, signal) => resolve({ code, signal })));
 		this.closed = new Promise((resolve) => this.child.once("close", (code, signal) => resolve({ code, signal })));
+		this.child.once("close", () => {
+			this.#isClosed = true;
+		});
 	}
 
 	get bytes(): Buffer {
@@ -38,19 +47,14 @@ export class SimulatedProcess {
 
 	/** Complete lines only. */
 	get lines(): readonly string[] {
-		return this.stdout.split("\n").slice(0, -1);
+		this.#cut();
+		return this.#lines;
 	}
 
 	/** Complete lines that are JSON objects with an event. */
 	get events(): readonly WireEvent[] {
-		return this.lines.flatMap((line) => {
-			try {
-				const value = JSON.parse(line);
-				return value?.event === undefined ? [] : [value as WireEvent];
-			} catch {
-				return []; // noise, which some scenarios make on purpose
-			}
-		});
+		this.#cut();
+		return this.#events;
 	}
 
 	get steps(): readonly WireStep[] {
@@ -82,9 +86,12 @@ export class SimulatedProcess {
 	async ask(prompt: string): Promise<WireResult> {
 		const before = this.results.length;
 		this.send(prompt);
-		await until(`result of "${prompt.slice(0, 40)}"`, () => this.results.length > before);
+		await until(`result of "${prompt.slice(0, 40)}"`, () => this.results.length > before || this.#isClosed);
 		const result = this.results[before];
-		if (result === undefined) throw new Error("no result");
+		if (result === undefined) {
+			const { exitCode, signalCode } = this.child;
+			throw new Error(`the process ended (${exitCode ?? signalCode}) without a result: ${this.stderr.slice(-500)}`);
+		}
 		return result;
 	}
 
@@ -99,5 +106,32 @@ export class SimulatedProcess {
 		await this.exited;
 		this.child.stdout.destroy();
 		this.child.stderr.destroy();
+	}
+
+	/** Cuts what came since the last look into lines. */
+	#cut(): void {
+		for (; this.#cutCount < this.chunks.length; this.#cutCount++) {
+			const chunk = this.chunks[this.#cutCount] as Buffer;
+			const end = chunk.lastIndexOf("\n");
+			if (end >= 0)
+				this.#take(
+					Buffer.concat([...this.#rest.splice(0), chunk.subarray(0, end)])
+						.toString("utf8")
+						.split("\n"),
+				);
+			if (end + 1 < chunk.length) this.#rest.push(chunk.subarray(end + 1));
+		}
+	}
+
+	#take(lines: readonly string[]): void {
+		for (const line of lines) {
+			this.#lines.push(line);
+			try {
+				const value = JSON.parse(line);
+				if (value?.event !== undefined) this.#events.push(value as WireEvent);
+			} catch {
+				// noise, which some scenarios make on purpose
+			}
+		}
 	}
 }

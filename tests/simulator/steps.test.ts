@@ -1,8 +1,13 @@
-/** What the scenarios of answers and tools put on the wire, each as its line in the README says. */
-import { existsSync } from "node:fs";
+/**
+ * What the scenarios of answers and tools put on the wire, each as its line in the README says. Those that are one turn and
+ * nothing else share a process.
+ */
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { Medley, type Played } from "./medley.ts";
 import { SimulatedAgy, type StartOptions } from "./simulated-agy.ts";
+import type { SimulatedProcess } from "./simulated-process.ts";
 import type { WireStep } from "./wire-event.ts";
 
 let agy: SimulatedAgy;
@@ -11,10 +16,43 @@ beforeEach(() => {
 });
 afterEach(() => agy.close());
 
-async function play(scenario: string | object, options: StartOptions = {}) {
+const SHARED = [
+	...[
+		"done-only",
+		"newline-done",
+		"bare-done",
+		"thinking-only",
+		"graphemes",
+		"final-only",
+		"final-differs",
+		"final-longer",
+	],
+	...[
+		"transcript-only",
+		"cumulative-text",
+		"echo",
+		"future",
+		"ask-question",
+		"subagent",
+		"subagent-flat",
+		"repeated-active",
+	],
+	...["no-active", "tool-open", "tool-error", "tool-rejected", "parallel-tools", "no-output", "tools", "artifact-path"],
+];
+let shared: SimulatedAgy;
+let medley: Medley;
+beforeAll(async () => {
+	shared = new SimulatedAgy();
+	medley = await Medley.start(shared, SHARED);
+});
+afterAll(() => shared.close());
+
+/** One turn: with options, or of a scenario that is more than a turn, in a process of its own. */
+async function play(scenario: string, options?: StartOptions): Promise<Played> {
+	if (options === undefined && SHARED.includes(scenario)) return medley.play(scenario);
 	const run = agy.start({ scenario, more: ["--add-dir", agy.workspace], ...options });
 	const result = await run.ask("hi");
-	return { run, result, steps: run.steps };
+	return { bytes: run.bytes, lines: run.lines, steps: run.steps, text: run.text, result };
 }
 
 /** `tool run_command DONE` or `agent_response ACTIVE`, without the user_input in front. */
@@ -63,10 +101,10 @@ describe("answers", () => {
 	});
 
 	it("graphemes: one code point a delta, nothing lost", async () => {
-		const { run, result } = await play("graphemes");
-		const deltas = run.steps.map((step) => step.text_delta ?? "").filter((delta) => delta !== "");
+		const { steps, text, result } = await play("graphemes");
+		const deltas = steps.map((step) => step.text_delta ?? "").filter((delta) => delta !== "");
 		expect(deltas.every((delta) => Array.from(delta).length === 1)).toBe(true);
-		expect(run.text).toBe(result.response);
+		expect(text).toBe(result.response);
 		expect(result.response).toContain("\u{1f469}\u200d\u{1f469}\u200d\u{1f467}");
 	});
 
@@ -83,8 +121,8 @@ describe("answers", () => {
 		["transcript-only", "", ""],
 		["response-text", "", "Found in another field.\n"],
 	])("%s", async (scenario, streamed, response) => {
-		const { run, result } = await play(scenario);
-		expect(run.text).toBe(streamed);
+		const { text, result } = await play(scenario);
+		expect(text).toBe(streamed);
 		expect(result.response).toBe(response);
 	});
 
@@ -105,9 +143,9 @@ describe("answers", () => {
 
 describe("other steps", () => {
 	it("legacy-steps, with the checkpoint's usage counted", async () => {
-		const { run, steps, result } = await play("legacy-steps");
+		const { lines, steps, result } = await play("legacy-steps");
 		expect(outline(steps).slice(0, 3)).toEqual(["unknown DONE", "checkpoint DONE", "title DONE"]);
-		expect(run.stdout).toContain('"thinking_delta":"Let m"');
+		expect(lines.join("\n")).toContain('"thinking_delta":"Let m"');
 		expect(result.usage.input_tokens).toBe(400 + 900);
 	});
 
@@ -117,16 +155,16 @@ describe("other steps", () => {
 	});
 
 	it("future: unknown step, state and events", async () => {
-		const { run, steps } = await play("future");
+		const { lines, steps } = await play("future");
 		expect(outline(steps)).toContain("hologram SHIMMERING");
-		expect(run.lines).toEqual(
+		expect(lines).toEqual(
 			expect.arrayContaining(['{"event":"weather","weather":{"sky":"clear"}}', '{"event":"no_payload"}']),
 		);
 	});
 
 	it("system-messages: one in every turn", async () => {
-		const { run } = await play("system-messages");
-		await run.ask("again");
+		const run = agy.start({ scenario: "system-messages" });
+		for (const prompt of ["hi", "again"]) await run.ask(prompt);
 		expect(run.steps.filter((step) => step.step_type === "system_message")).toHaveLength(2);
 	});
 
@@ -237,7 +275,20 @@ describe("tools", () => {
 });
 
 describe("demo", () => {
-	const options = { scenario: "demo", env: { AGY_SIM_TOKENS_PER_SECOND: "0" } };
+	let run: SimulatedProcess;
+	beforeAll(() => {
+		writeFileSync(join(shared.workspace, "notes.txt"), "");
+		const more = ["--add-dir", shared.workspace];
+		run = shared.start({ scenario: "demo", env: { AGY_SIM_TOKENS_PER_SECOND: "0" }, more });
+	});
+
+	/** The answer, the steps of its turn, and the text they streamed. */
+	async function ask(prompt: string) {
+		const before = run.steps.length;
+		const { response } = await run.ask(prompt);
+		const steps = run.steps.slice(before);
+		return { response, steps, text: steps.map((step) => step.text_delta ?? "").join("") };
+	}
 
 	it.each([
 		["say hello", "Hello!"],
@@ -245,20 +296,15 @@ describe("demo", () => {
 		["write a function that sorts", "```ts"],
 		["Explain gravity", "> Explain gravity"],
 	])("%s", async (prompt, expected) => {
-		const run = agy.start(options);
-		const { response } = await run.ask(prompt);
+		const { response, text } = await ask(prompt);
 		expect(response).toContain(expected);
 		expect(response.match(/simulator/g)).toHaveLength(1);
-		expect(run.text).toBe(response);
+		expect(text).toBe(response);
 	});
 
 	it("lists the real files of the workspace through a tool", async () => {
-		const run = agy.start({ ...options, more: ["--add-dir", import.meta.dirname] });
-		const { response } = await run.ask("Please list the files here");
-		expect(response).toContain("steps.test.ts");
-		expect(outline(run.steps).filter((line) => line.startsWith("list_dir"))).toEqual([
-			"list_dir ACTIVE",
-			"list_dir DONE",
-		]);
+		const { response, steps } = await ask("Please list the files here");
+		expect(response).toContain("notes.txt");
+		expect(outline(steps).filter((line) => line.startsWith("list_dir"))).toEqual(["list_dir ACTIVE", "list_dir DONE"]);
 	});
 });

@@ -39,6 +39,7 @@ export class SdkSession {
 	/** The text of all answers as it came. */
 	streamed = "";
 	readonly #sandbox: Sandbox;
+	#isGuardianNoted = false;
 	#isClosed = false;
 
 	private constructor(session: AgentSession, sandbox: Sandbox, cwd: string) {
@@ -83,6 +84,10 @@ export class SdkSession {
 		return opened;
 	}
 
+	get isClosed(): boolean {
+		return this.#isClosed;
+	}
+
 	/** A whole turn; the text of the answer, or its error. */
 	async ask(prompt: string): Promise<string> {
 		const messages = assistantMessages(await this.turn(prompt));
@@ -94,7 +99,7 @@ export class SdkSession {
 	async turn(prompt: string, options?: PromptOptions): Promise<readonly JsonAgentSessionEvent[]> {
 		const from = this.records.length;
 		await this.session.prompt(prompt, options);
-		this.#sandbox.noteGuardians(guardiansOf(process.pid));
+		this.#noteGuardian();
 		return this.records.slice(from);
 	}
 
@@ -106,6 +111,14 @@ export class SdkSession {
 	/** Everything they were told, in order. */
 	prompts(): readonly string[] {
 		return this.runs().flatMap((run) => run.prompts);
+	}
+
+	/** Once: it is the same one as long as sessions share this process, and a look at the process table is dear. */
+	#noteGuardian(): void {
+		if (this.#isGuardianNoted) return;
+		const pids = guardiansOf(process.pid);
+		this.#isGuardianNoted = pids.length > 0;
+		this.#sandbox.noteGuardians(pids);
 	}
 
 	/** As a host ends a session. May be called twice. */

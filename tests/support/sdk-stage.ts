@@ -8,7 +8,7 @@ import { afterAll, afterEach, beforeAll } from "vitest";
 import { loadConfig } from "../../src/main/config.ts";
 import { HubShare } from "../../src/main/hub.ts";
 import { until } from "./condition.ts";
-import { guardiansOf, zombiesOf } from "./process-table.ts";
+import { guardiansOf, type ProcessRow, zombiesOf } from "./process-table.ts";
 import { Sandbox, type ScenarioData } from "./sandbox.ts";
 import { enterSandbox, type SdkOptions, SdkSession } from "./sdk-session.ts";
 
@@ -20,10 +20,13 @@ export type StageOptions = Omit<SdkOptions, "cwd"> & {
 	readonly version?: string;
 	/** Where the session works; default: a folder of its own. */
 	readonly workspace?: string;
+	/** The tests of a describe share it: it outlives them, with its agy, and whoever opened it closes it. */
+	readonly isKept?: true;
 };
 
 export class SdkStage {
 	readonly #sessions: SdkSession[] = [];
+	readonly #kept: SdkSession[] = [];
 	#sandbox: Sandbox | undefined;
 	#share: HubShare | undefined;
 	#leave: () => void = () => {};
@@ -44,8 +47,8 @@ export class SdkStage {
 			const { sandbox } = this;
 			sandbox.noteGuardians(guardiansOf(process.pid));
 			await until(
-				() => `no agy is left: ${JSON.stringify(sandbox.agyProcesses())}`,
-				() => sandbox.agyProcesses().length === 0 && zombiesOf(process.pid).length === 0,
+				() => `no agy is left: ${JSON.stringify(this.#left())}`,
+				() => this.#left().length === 0 && zombiesOf(process.pid).length === 0,
 			);
 		});
 		afterAll(async () => {
@@ -68,7 +71,7 @@ export class SdkStage {
 	}
 
 	async #open(options: StageOptions): Promise<SdkSession> {
-		const { scenario, env, version, workspace, ...more } = options;
+		const { scenario, env, version, workspace, isKept, ...more } = options;
 		const name = workspace ?? `work-${++this.#count}`;
 		const cwd = join(this.sandbox.workspace, name);
 		mkdirSync(cwd, { recursive: true });
@@ -81,7 +84,7 @@ export class SdkStage {
 		try {
 			// The settings are read while the session is made, and kept.
 			const session = await SdkSession.open(this.sandbox, { ...more, cwd });
-			this.#sessions.push(session);
+			(isKept ? this.#kept : this.#sessions).push(session);
 			return session;
 		} finally {
 			for (const variable of Object.keys(process.env)) if (!(variable in before)) delete process.env[variable];
@@ -89,7 +92,13 @@ export class SdkStage {
 		}
 	}
 
-	/** Ends every session that is open. */
+	/** Runs of agy, and what they started, that no kept session has. */
+	#left(): readonly ProcessRow[] {
+		const kept = this.#kept.filter((session) => !session.isClosed).flatMap((session) => session.runs());
+		return this.sandbox.agyProcesses().filter((row) => !kept.some((run) => run.pid === row.pid));
+	}
+
+	/** Ends every session that is open, but for the kept ones. */
 	async closeSessions(): Promise<void> {
 		await Promise.all(this.#sessions.splice(0).map((session) => session.close()));
 	}
