@@ -141,6 +141,11 @@ export class SessionParts {
 		this.commands = this.#makeCommands();
 	}
 
+	/** After an uninstall each command would write something of ours again. */
+	get refusal(): string | null {
+		return this.#share.isRetired ? UNINSTALLED : null;
+	}
+
 	/** pi has begun the session. */
 	begin(reason: string, context: ExtensionContext): void {
 		const { settings, models } = this.#options;

@@ -221,7 +221,7 @@ describe("/agy uninstall", () => {
 
 		const text = await answerTo(pi, "/agy uninstall", true);
 		expect(text).toMatch(
-			/^Removed: .*data folder.*1 agent files.*1 entries of mcp_config\.json.*1 temporary folders, 1 processes\./,
+			/^Removed: .*data folder.*1 agent file, 1 entry of mcp_config\.json.*1 temporary folder, 1 process\./,
 		);
 		expect(text).toContain("Looked again, and nothing of pi-agy's is left in:");
 		expect(text).toContain(`- ${strange}: it has no name that pi-agy gives`);
@@ -232,6 +232,15 @@ describe("/agy uninstall", () => {
 		expect(sandbox.leftInTemp()).toEqual([]);
 		expect(sandbox.agyProcesses().map(({ pid }) => pid)).not.toContain(run?.pid);
 
+		for (const command of [
+			"/agy mode plan",
+			"/agy clear",
+			"/agy report",
+			"/agy doctor",
+			"/agy",
+			"/agy uninstall --yes",
+		])
+			expect(await answerTo(pi, command)).toBe("pi-agy was uninstalled in this session. Start pi anew.");
 		const refused = answer(await pi.prompt("again"));
 		expect(refused.errorMessage).toMatch(/pi-agy was uninstalled in this session/);
 		expect(refused.stopReason).toBe("error"); // Of "aborted" pi shows no text.

@@ -32,7 +32,12 @@ const STDERR = 2;
 const FULL_PIPE_POLL_MS = 10;
 
 /** What the command needs of its session. */
-export type CommandParts = { readonly commands: readonly Subcommand[]; readonly log: LogWriter };
+export type CommandParts = {
+	readonly commands: readonly Subcommand[];
+	readonly log: LogWriter;
+	/** Why no subcommand runs any more; null while they do. */
+	readonly refusal: string | null;
+};
 
 /** `open` is called when somebody types. */
 export function registerAgyCommand(pi: ExtensionAPI, open: () => Promise<CommandParts>): void {
@@ -46,12 +51,12 @@ export function registerAgyCommand(pi: ExtensionAPI, open: () => Promise<Command
 			return items.map(({ value, about }) => ({ value, label: value, description: about }));
 		},
 		handler: async (args, context) => {
-			const { commands, log } = await open();
+			const { commands, log, refusal } = await open();
 			const byName = new Map(commands.map((subcommand) => [subcommand.name, subcommand]));
 			const name = firstWord(args).toLowerCase();
 			const command = byName.has(name) ? name : ""; // What else was typed is the user's.
 			log("info", `/agy ${command}`.trim(), { event: "agy-command", command });
-			const answer = await answerTo(args, byName, context).catch((error: unknown): Answer => {
+			const answer = await answerTo(args, byName, context, refusal).catch((error: unknown): Answer => {
 				const { message } = toError(error);
 				if (!(error instanceof AgyError)) log("error", `/agy ${firstWord(args)}: ${toError(error).stack ?? message}`);
 				return { text: message, data: { error: message }, level: "error" };
@@ -65,11 +70,13 @@ async function answerTo(
 	args: string,
 	byName: ReadonlyMap<string, Subcommand>,
 	context: ExtensionCommandContext,
+	refusal: string | null,
 ): Promise<Answer> {
 	const typed = withoutJson(args);
 	const name = firstWord(typed);
 	const rest = typed.slice(name.length).trim();
 	if (name.toLowerCase() === HELP.value) return listing([...byName.values()]);
+	if (refusal !== null) throw new AgyError("cancelled", refusal);
 	const subcommand = byName.get(name === "" ? BARE : name.toLowerCase());
 	if (subcommand) return subcommand.run({ rest, words: toWords(rest), asJson: wantsJson(args), context });
 	const meant = nearest(name.toLowerCase(), [...byName.keys(), HELP.value]);

@@ -77,13 +77,18 @@ async function uninstall(parts: UninstallParts, request: Request): Promise<Answe
 	if (refusedNow) return refusedNow;
 	await parts.end();
 	const { after, failed } = await removeAll(config, running, knownTemp);
-	const remaining = [...after.items.map(toLeft), ...failed];
+	const remaining = remainingOf(after.items, failed);
 	const isClean = after.items.length === 0;
+	const removed = before.items.filter((item) => !after.items.some((still) => isSameItem(item, still)));
 	const lines = [
-		`Removed: ${countsOf(before.items)}.`,
+		`Removed: ${countsOf(removed)}.`,
 		...(isClean
 			? [`Looked again, and nothing of pi-agy's is left in: ${placesLookedAt(config).join("; ")}.`]
-			: ["Could not be removed:", ...remaining.map(toLine)]),
+			: [
+					"Could not be removed:",
+					...remaining.map(toLine),
+					"Mend what stands in the way, and start pi and this anew.",
+				]),
 		...(left.length === 0 ? [] : ["Left:", ...left.map(toLine)]),
 		packageRemoval,
 		"This pi does not use agy any more. Settings in variables (AGY_…) are yours to unset.",
@@ -91,7 +96,7 @@ async function uninstall(parts: UninstallParts, request: Request): Promise<Answe
 	return {
 		text: lines.join("\n"),
 		data: {
-			...{ removed: toData(before.items), left, packageRemoval },
+			...{ removed: toData(removed), left, packageRemoval },
 			proof: { isClean, lookedAt: placesLookedAt(config), remaining },
 		},
 		level: isClean ? "info" : "error",
@@ -154,16 +159,32 @@ function toListing(items: readonly Item[], left: readonly Left[]): string {
 
 function countsOf(items: readonly Item[]): string {
 	const count = (...kinds: readonly Item["kind"][]) => items.filter(({ kind }) => kinds.includes(kind)).length;
-	const counts: readonly (readonly [number, string])[] = [
-		[count("file", "folder", "session-folder"), "files and folders of the data folder"],
-		[count("agent-file"), "agent files"],
-		[count("mcp-entry"), "entries of mcp_config.json"],
-		[count("mcp-schemas"), "tool lists that agy kept of them"],
-		[count("temp-folder"), "temporary folders"],
-		[count("process"), "processes"],
+	const counts: readonly (readonly [number, string, string])[] = [
+		[
+			count("file", "folder", "session-folder"),
+			"file or folder of the data folder",
+			"files and folders of the data folder",
+		],
+		[count("agent-file"), "agent file", "agent files"],
+		[count("mcp-entry"), "entry of mcp_config.json", "entries of mcp_config.json"],
+		[count("mcp-schemas"), "tool list that agy kept of it", "tool lists that agy kept of them"],
+		[count("temp-folder"), "temporary folder", "temporary folders"],
+		[count("process"), "process", "processes"],
 	];
-	const said = counts.filter(([number]) => number > 0).map(([number, what]) => `${number} ${what}`);
-	return said.length === 0 ? "nothing, there was nothing" : said.join(", ");
+	const said = counts
+		.filter(([number]) => number > 0)
+		.map(([number, one, many]) => `${number} ${number === 1 ? one : many}`);
+	return said.length === 0 ? "nothing" : said.join(", ");
+}
+
+function isSameItem(a: Item, b: Item): boolean {
+	return a.kind === b.kind && a.path === b.path && a.name === b.name;
+}
+
+/** Each path once, with the reason where the system gave one. */
+function remainingOf(items: readonly Item[], failed: readonly Left[]): readonly Left[] {
+	const paths = new Set(failed.map(({ path }) => path));
+	return [...failed, ...items.filter(({ path }) => !paths.has(path)).map(toLeft)];
 }
 
 function toLeft({ kind, path, name }: Item): Left {
