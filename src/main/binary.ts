@@ -31,7 +31,8 @@ export class BinaryProbe {
 	readonly #store: JsonStore;
 	readonly #registry: ProcessRegistry;
 	readonly #onError: (error: unknown) => void;
-	readonly #probes = new Map<string, Promise<Probe>>();
+	/** Under way or done, for the state of the file that was last asked; none that failed. */
+	readonly #probes = new Map<string, { readonly fingerprint: string; readonly probe: Promise<Probe> }>();
 
 	/** `store` is binaries.json; what cannot be kept there is told to `onError` and asked again by the next pi. */
 	constructor(store: JsonStore, registry: ProcessRegistry, onError: (error: unknown) => void) {
@@ -49,16 +50,25 @@ export class BinaryProbe {
 		return { path, fingerprint, ...toCapabilities(probe, requires) };
 	}
 
-	/** Several turns that begin at once share the asking; a failure is asked again. */
+	/**
+	 * Those that come while agy is asked share what comes of it, a failure too: one that hangs would cost each of them the
+	 * time limit anew. Who comes after a failure asks again.
+	 */
 	async #probe(path: string, fingerprint: string, config: Config): Promise<Probe> {
 		const current = this.#probes.get(path);
-		const known = await current?.catch(() => null);
-		if (known && isFresh(known, fingerprint)) return known;
-		const shared = this.#probes.get(path);
-		if (shared && shared !== current) return shared;
-		const probed = this.#kept(path, fingerprint).then((kept) => kept ?? this.#ask(path, fingerprint, config.childEnv));
-		this.#probes.set(path, probed);
-		return probed;
+		if (current?.fingerprint === fingerprint) {
+			const known = await current.probe;
+			if (isFresh(known, fingerprint)) return known;
+			const other = this.#probes.get(path);
+			if (other !== current && other?.fingerprint === fingerprint) return other.probe;
+		}
+		const probe = this.#kept(path, fingerprint).then((kept) => kept ?? this.#ask(path, fingerprint, config.childEnv));
+		const asking = { fingerprint, probe };
+		this.#probes.set(path, asking);
+		probe.catch(() => {
+			if (this.#probes.get(path) === asking) this.#probes.delete(path);
+		});
+		return probe;
 	}
 
 	async #kept(path: string, fingerprint: string): Promise<Probe | null> {

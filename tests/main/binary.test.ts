@@ -146,6 +146,18 @@ describe("an agy that cannot be used", () => {
 	});
 });
 
+describe("an agy that does not work", () => {
+	test("fails all that wait for its answer, and is asked again by who comes then", async () => {
+		const path = writeScript(folder.at("agy"), `echo "$1" >> ${folder.at("asked")}; exit 1`);
+		const first = find(path);
+		const waiting = [find(path), find(path)];
+		for (const found of [first, ...waiting]) await expect(found).rejects.toMatchObject({ code: "bad-output" });
+		expect(asked()).toStrictEqual(["--version"]);
+		await expect(find(path)).rejects.toMatchObject({ code: "bad-output" });
+		expect(asked()).toStrictEqual(["--version", "--version"]);
+	});
+});
+
 describe("the version", () => {
 	test.each([
 		["1.2.12", "1.2.12", null],
